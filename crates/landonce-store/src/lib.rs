@@ -1,0 +1,13 @@
+//! The transaction seam of landonce: the only crate that knows a database's dialect.
+//!
+//! - [`seam`] is the contract, verb by verb; [`inbox`] and [`quarantine`] are the nouns it speaks of.
+//! - `sqlite/` and `postgres/` keep it, with mirrored files: know one, know both.
+//! - [`Store`] is a place to connect to, from a URL.
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod inbox;
+pub mod quarantine;
+pub mod seam;
+
+pub use error::{Error, Result};

@@ -1,0 +1,244 @@
+//! The contract between the engine and a store, verb by verb.
+//!
+//! A store promises: inside one transaction, [`Work`]'s verbs leave nothing behind unless [`Connection::commit`] says so;
+//! a claim lets one delivery through and makes its twins wait for the end of that transaction; a staged batch is told
+//! apart by the database itself, not by a client's earlier look; an unchanged row is never written nor locked (X2);
+//! and rows are written in key order, so that two batches never wait for each other in a circle.
+//!
+//! The engine calls the verbs of one batch in this order, on one connection:
+//!
+//! ```text
+//! begin → claim → open_stage → stage* → fold → classify → (next_rows → write)* → keep_bad* → settle → commit
+//! ```
+//!
+//! What is told apart in [`Work::classify`] can change before it is written: another writer may come in between. The
+//! write statement is therefore conflict-safe by itself, and what it didn't write is told apart again and counted.
+//!
+//! Every store passes the one conformance suite in `tests/it/`; a difference is a listed skip with a reason.
+
+use landonce_core::outcome::Outcome;
+use landonce_core::plan::{StageColumn, TableName, TablePlan, TableShape};
+use landonce_core::value::Value;
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::inbox::{Claim, Claimed, InboxKey, Settled};
+use crate::quarantine::BadRow;
+
+/// Where and how to write: a transaction that writes, or one that the database itself keeps from writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// The batch transaction.
+    Write,
+    /// A plan: only temporary tables may be written, and the database enforces it.
+    ReadOnly,
+}
+
+/// An open connection to a store.
+#[expect(
+    async_fn_in_trait,
+    reason = "internal seam, called with concrete types: auto traits are inferred there"
+)]
+pub trait Connection {
+    /// The verbs inside a transaction on this connection.
+    type Work<'c>: Work
+    where
+        Self: 'c;
+
+    /// One look into the inbox, outside any transaction and without a lock. `None` also when there is no inbox yet.
+    async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>>;
+
+    /// What the catalogue says of a table; `None` when there is none (or no view) of that name.
+    async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>>;
+
+    /// Makes or upgrades landonce's own tables. Safe to call at any time, also by several processes at once; needs no
+    /// rights when there is nothing to do.
+    async fn migrate(&mut self) -> Result<()>;
+
+    /// Makes the target table of a plan with [`TablePlan::create`]. Safe when another process has made it meanwhile.
+    async fn create_target(&mut self, plan: &TablePlan) -> Result<()>;
+
+    /// Begins a transaction. READ COMMITTED or stronger; SQLite takes the write lock at once for [`Access::Write`].
+    async fn begin(&mut self, access: Access) -> Result<()>;
+
+    /// The verbs, inside the transaction begun.
+    fn work(&mut self) -> Self::Work<'_>;
+
+    /// Commits. An error's [`crate::Error::phase`] tells whether the COMMIT can have happened.
+    async fn commit(&mut self) -> Result<()>;
+
+    /// Rolls back. Never fails in a way that matters: a connection that is gone has rolled back too.
+    async fn rollback(&mut self);
+}
+
+/// Rows on their way to the database, in the store's own wire form. Filled on any thread, sent on the connection's.
+pub trait Rows: Send + 'static {
+    /// Appends one row. The values are those of the columns the rows were made for, in order; [`StageColumn::Key`] takes
+    /// [`Value::Uuid`], [`Value::Bytes`] or [`Value::Text`] by the key's form, [`StageColumn::Digest`] takes
+    /// [`Value::Bytes`], counters and flags take [`Value::Integer`] and [`Value::Boolean`].
+    fn push(&mut self, values: &[Value<'_>]);
+
+    /// How many rows there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// About how many bytes they take.
+    fn size(&self) -> usize;
+}
+
+/// The verbs of the batch transaction.
+#[expect(
+    async_fn_in_trait,
+    reason = "internal seam, called with concrete types: auto traits are inferred there"
+)]
+pub trait Work {
+    /// The store's form of rows.
+    type Rows: Rows;
+    /// What makes such rows, on whichever thread decodes.
+    type Encoder: Fn() -> Self::Rows + Clone + Send + 'static;
+
+    /// Inserts the inbox row, or finds the one that is there. A concurrent twin waits here until the first has ended.
+    async fn claim(&mut self, claim: &Claim) -> Result<Claimed>;
+
+    /// Makes the temporary stage for a plan, private to this connection and gone with the transaction.
+    async fn open_stage(&mut self, plan: &TablePlan) -> Result<()>;
+
+    /// What makes rows of these columns for the plan ([`TablePlan::stage_columns`] or [`TablePlan::row_columns`]).
+    fn encoder(&self, plan: &TablePlan, columns: &[StageColumn]) -> Self::Encoder;
+
+    /// Sends staged rows. Rows that the database refuses are returned by number and left out (see [`Refused`]).
+    async fn stage(&mut self, rows: Self::Rows) -> Result<Vec<Refused>>;
+
+    /// Folds identities that repeat inside the batch, by the rule of the mode: insert-once keeps the first; upsert keeps the
+    /// highest version, then the first of that version (others of that version with other content are conflicts); without
+    /// a version the last. Leaves one staged row per identity.
+    async fn fold(&mut self) -> Result<Folded>;
+
+    /// Tells the staged records apart against the target, by one join, and remembers those that need writing.
+    async fn classify(&mut self) -> Result<Classified>;
+
+    /// The next records that need a row sent or keeping aside, in key order, at most `most`; empty at the end.
+    async fn next_rows(&mut self, most: usize) -> Result<Vec<Todo>>;
+
+    /// Writes rows (all of them [`Class::New`] or [`Class::Changed`]) with one conflict-safe statement in key order.
+    /// Rows that the database refuses (a check, a domain, a foreign key, another unique index, a trigger) are found, left out
+    /// and returned; the others are written.
+    async fn write(&mut self, rows: Self::Rows, run_id: Uuid) -> Result<Written>;
+
+    /// Deletes the rows that the batch's delete records name. Returns how many there were.
+    async fn delete(&mut self) -> Result<u64>;
+
+    /// Equal content under another id (G3): pairs among the batch's new rows, in the batch or against the target. Returns
+    /// how many and up to `samples` of them. Call before the first [`Work::write`].
+    async fn same_content(&mut self, samples: usize) -> Result<SameContent>;
+
+    /// Keeps bad records whole, once however often delivered. Returns how many were not there before.
+    async fn keep_bad(&mut self, rows: &[BadRow<'_>]) -> Result<u64>;
+
+    /// Marks quarantined records as landed by this run.
+    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()>;
+
+    /// Writes the outcome into the claimed inbox row.
+    async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()>;
+
+    /// Drops the stage, also when the transaction goes on (a caller's own transaction).
+    async fn close_stage(&mut self) -> Result<()>;
+}
+
+/// A record among the staged ones, by where it stands in the payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Its number for messages: line or index.
+    pub number: u64,
+    /// Where its text starts.
+    pub offset: u64,
+    /// How long it is.
+    pub len: u32,
+}
+
+/// What [`Work::fold`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// Records folded into another one.
+    pub duplicates: u64,
+    /// Records of the same identity and version as the one kept, but with other content.
+    pub conflicts: Vec<Place>,
+}
+
+/// What [`Work::classify`] found, counted by the database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Classified {
+    /// Not in the target.
+    pub new: u64,
+    /// In the target with other content, and not newer there.
+    pub changed: u64,
+    /// In the target with equal content; or a delete of what isn't there; or, insert-once, in the target at all.
+    pub unchanged: u64,
+    /// In the target with a higher version.
+    pub stale: u64,
+    /// In the target with the same version and other content.
+    pub conflicts: u64,
+    /// Delete records whose row is in the target.
+    pub deletes: u64,
+}
+
+/// What a record that isn't done with needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Its row is to be inserted.
+    New,
+    /// Its row is to be updated.
+    Changed,
+    /// It is to be kept aside.
+    Conflict,
+}
+
+/// A record that needs something done, from [`Work::next_rows`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Todo {
+    /// What it needs.
+    pub class: Class,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What [`Work::write`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Rows inserted.
+    pub inserted: u64,
+    /// Rows updated.
+    pub updated: u64,
+    /// Rows that another writer had meanwhile made equal (or, insert-once, made at all).
+    pub unchanged: u64,
+    /// Rows that another writer had meanwhile made newer.
+    pub stale: u64,
+    /// Records that another writer had meanwhile put in conflict.
+    pub conflicts: Vec<Place>,
+    /// Rows that the database refused.
+    pub refused: Vec<Refused>,
+}
+
+/// A row that the database refused, and its own words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Which record.
+    pub place: Place,
+    /// The column or constraint named by the database, if any.
+    pub name: String,
+    /// The database's message and code, without the row's values.
+    pub message: String,
+}
+
+/// What [`Work::same_content`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SameContent {
+    /// New rows whose content is there under another id.
+    pub count: u64,
+    /// Some of them, with the stored row's key as text.
+    pub samples: Vec<(Place, String)>,
+}
