@@ -9,9 +9,17 @@
 //! - [`retry`]: what to do about a failure.
 
 pub mod bad_record;
+pub mod canonical;
 pub mod column;
+pub mod geometry;
+pub mod identity;
+pub mod json;
 pub mod number;
 pub mod outcome;
+pub mod pipeline;
 pub mod plan;
+pub mod record;
 pub mod retry;
+pub mod spec;
+pub mod time;
 pub mod value;

@@ -148,6 +148,8 @@ pub struct TablePlan {
     pub mode: WriteMode,
     /// What an absent field means.
     pub absent: Absent,
+    /// Columns that a comparison leaves out ([`Guard::Columns`]): indexes of volatile fields, which change per attempt.
+    pub unguarded: Vec<usize>,
     /// Some records are deletes: the staged flag tells which.
     pub has_deletes: bool,
     /// The identity is the sender's id, so equal content under several ids is looked for (G3); needs [`Guard::Digest`].

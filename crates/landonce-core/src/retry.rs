@@ -96,7 +96,7 @@ pub fn blames_row(code: &Code) -> bool {
             state.starts_with("22") || state.starts_with("23") || state.starts_with("44") || state == "P0001"
         }
         // SQLITE_CONSTRAINT, SQLITE_MISMATCH, SQLITE_TOOBIG
-        Code::Sqlite(code) => matches!(code & 0xff, 19 | 20 | 18),
+        Code::Sqlite(code) => matches!(code & 0xff, 18..=20),
         Code::Landonce => false,
     }
 }

@@ -14,6 +14,8 @@ pub struct TableShape {
     pub unique: Vec<UniqueIndex>,
     /// It is a view: it can be written through, but its uniqueness is that of a table we can't see from here.
     pub is_view: bool,
+    /// The catalogue knows storage classes, not types (SQLite): a declared type decides what the text means.
+    pub is_loosely_typed: bool,
 }
 
 /// A column as the catalogue describes it.

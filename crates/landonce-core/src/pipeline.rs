@@ -1,0 +1,225 @@
+//! A pipeline as it is meant: resolved, checked as a whole, nothing left to re-check.
+
+mod check;
+
+use crate::canonical::Exclusions;
+use crate::column::Type;
+use crate::plan::{Absent, KeyForm, TableName, WriteMode};
+use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
+
+/// A declared pipeline.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    pub(crate) identity: Identity,
+    pub(crate) volatile: Vec<String>,
+    pub(crate) target: Target,
+    pub(crate) write: Write,
+    pub(crate) on_bad: OnBad,
+}
+
+/// What a pipeline reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// A file or a glob.
+    pub file: Option<String>,
+    /// The format, if declared.
+    pub format: Option<FormatSpec>,
+    /// The CSV delimiter, if declared.
+    pub delimiter: Option<u8>,
+    /// CSV column names for files without a header.
+    pub header: Option<Vec<String>>,
+    /// CSV texts that mean null.
+    pub nulls: Vec<String>,
+    /// The longest record, in bytes.
+    pub max_record: u64,
+}
+
+/// What makes two records the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Where it comes from.
+    pub from: IdentityFrom,
+    /// The key's form, if declared.
+    pub form: Option<DeclaredForm>,
+    /// What is done to text fields first, in order.
+    pub normalize: Vec<Normalize>,
+    /// Null and absent are values.
+    pub null_is_value: bool,
+}
+
+/// Where an identity comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdentityFrom {
+    /// Named fields, in order; with a separator, the plain SHA-256 of their joined texts.
+    Fields {
+        /// The fields.
+        names: Vec<String>,
+        /// The separator.
+        joined: Option<String>,
+    },
+    /// The sender's id.
+    SenderId(String),
+    /// The content: all fields (`None`) or some, less the volatile ones.
+    Content(Option<Vec<String>>),
+}
+
+/// The key's form as declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeclaredForm {
+    /// A hashed key in its own column.
+    Key(KeyForm),
+    /// The natural key's own columns.
+    Columns,
+}
+
+/// Where records go.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The table.
+    pub table: TableName,
+    /// The declared columns.
+    pub columns: Vec<DeclaredColumn>,
+    /// What becomes of fields without a column.
+    pub rest: Rest,
+    /// The names of the columns that landonce fills.
+    pub managed: ManagedSpec,
+}
+
+/// A declared column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeclaredColumn {
+    /// Its name.
+    pub name: String,
+    /// The field it takes.
+    pub field: String,
+    /// Its type.
+    pub ty: Type,
+    /// Geometry: decimal places that count.
+    pub round: Option<u8>,
+}
+
+/// What becomes of fields without a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rest {
+    /// Not declared: `payload` where there is (or can be) one, else refuse.
+    Default,
+    /// This JSON column takes them.
+    Column(String),
+    /// They are dropped, knowingly.
+    Ignore,
+    /// They make a record bad.
+    Refuse,
+}
+
+/// How records are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// The mode.
+    pub mode: WriteMode,
+    /// The version field.
+    pub version: Option<String>,
+    /// What an absent field means, if declared.
+    pub absent: Option<Absent>,
+    /// The field and the texts that make a record a delete.
+    pub delete_when: Option<(String, Vec<String>)>,
+}
+
+/// What a bad record does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OnBad {
+    /// Fails the batch.
+    Fail,
+    /// Is kept, up to a ceiling.
+    Quarantine(Ceiling),
+}
+
+/// How many bad records a batch may have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ceiling {
+    /// So many.
+    Count(u64),
+    /// A share of the records read, 0 to 1.
+    Share(f64),
+}
+
+impl Ceiling {
+    /// Whether so many bad records of so many read are too many.
+    #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+    pub fn is_over(self, bad: u64, read: u64) -> bool {
+        match self {
+            Self::Count(most) => bad > most,
+            Self::Share(share) => bad as f64 > share * read as f64,
+        }
+    }
+}
+
+/// Why a pipeline makes no sense as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct PipelineError {
+    /// The key that is at fault, as a path (`write.version`).
+    pub key: &'static str,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+impl Pipeline {
+    /// Checks a pipeline as a whole.
+    pub fn new(spec: Spec) -> Result<Self, PipelineError> {
+        check::resolve(spec)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it reads.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// What makes two records the same.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Where records go.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// How records are written.
+    pub fn write(&self) -> &Write {
+        &self.write
+    }
+
+    /// What a bad record does.
+    pub fn on_bad(&self) -> OnBad {
+        self.on_bad
+    }
+
+    /// The fields that change per attempt.
+    pub fn volatile(&self) -> &[String] {
+        &self.volatile
+    }
+
+    /// What the content digest leaves out: the volatile fields, and the sender's id where that is the identity (so that
+    /// equal content under two ids has one digest, G3).
+    pub fn digest_exclusions(&self) -> Exclusions {
+        let mut paths: Vec<&str> = self.volatile.iter().map(String::as_str).collect();
+        if let IdentityFrom::SenderId(field) = &self.identity.from {
+            paths.push(field);
+        }
+        Exclusions::new(paths)
+    }
+
+    /// The same pipeline with every bad record kept instead of failing the batch (`quarantine retry`).
+    #[must_use]
+    pub fn quarantining(mut self) -> Self {
+        self.on_bad = OnBad::Quarantine(Ceiling::Share(1.0));
+        self
+    }
+}

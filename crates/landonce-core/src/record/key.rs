@@ -1,0 +1,133 @@
+//! The key of a record that has been read, and what makes it have none.
+
+use std::borrow::Cow;
+
+use super::{Seen, normalized};
+use crate::bad_record::{BadKind, BadRecord, shorten};
+use crate::canonical::{self, Exclusions};
+use crate::column::Type;
+use crate::identity::Key;
+use crate::json::{Json, Kind};
+use crate::pipeline::{Identity, IdentityFrom};
+use crate::value::Value;
+
+/// The identity's fields, in order; none when the identity is the content.
+pub(super) fn fields(identity: &Identity) -> &[String] {
+    match &identity.from {
+        IdentityFrom::Fields { names, .. } => names,
+        IdentityFrom::SenderId(field) => std::slice::from_ref(field),
+        IdentityFrom::Content(_) => &[],
+    }
+}
+
+impl<'t> Seen<'_, 't> {
+    /// Checks the fields of an identity that is matched on the table's own columns: each there and not null.
+    pub(super) fn check_natural(&self, identity: &Identity) -> Result<(), BadRecord> {
+        for name in fields(identity) {
+            let (json, value, _) = self.field(name);
+            refuse_missing(name, json, value)?;
+        }
+        Ok(())
+    }
+
+    /// The hashed key; `out` is scratch and holds the encoded identity afterwards.
+    pub(super) fn key(&self, identity: &Identity, out: &mut Vec<u8>) -> Result<Key, BadRecord> {
+        let joined = match &identity.from {
+            IdentityFrom::Fields { joined, .. } => joined.as_deref(),
+            _ => None,
+        };
+        for (nth, name) in fields(identity).iter().enumerate() {
+            let (json, value, is_typed) = self.field(name);
+            if !identity.null_is_value {
+                refuse_missing(name, json, value)?;
+            }
+            let Some(separator) = joined else {
+                put_part(name, identity, (json, value, is_typed), out)?;
+                continue;
+            };
+            if nth > 0 {
+                out.extend_from_slice(separator.as_bytes());
+            }
+            let part = json
+                .filter(|json| json.kind() != Kind::Null && value != Some(&Value::Null))
+                .ok_or_else(|| BadRecord::new(BadKind::NullKey, "", "a joined key has no spelling for null"))
+                .and_then(|json| joined_part(json, identity))
+                .map_err(|bad| bad.under(name))?;
+            if part.contains(separator) {
+                return Err(BadRecord::new(
+                    BadKind::AmbiguousKey,
+                    name.as_str(),
+                    format!(
+                        "`{}` holds the separator `{separator}`: two identities would share one key",
+                        shorten(&part)
+                    ),
+                ));
+            }
+            out.extend_from_slice(part.as_bytes());
+        }
+        Ok(if joined.is_some() { Key::of_joined(out) } else { Key::of(out) })
+    }
+
+    /// A field's JSON, its column's value, and whether a declared type (not its JSON kind) decides what it is.
+    fn field(&self, name: &str) -> (Option<Json<'t>>, Option<&Value<'t>>, bool) {
+        let Some(at) = self.layout.position(name) else { return (None, None, false) };
+        let column = self.layout.members[at].1.column;
+        let is_typed = column.is_some_and(|column| self.columns[column].ty != Type::Scalar);
+        (Some(self.members[at].1), column.map(|column| &self.values[column]), is_typed)
+    }
+}
+
+fn put_part(
+    name: &str,
+    identity: &Identity,
+    (json, value, is_typed): (Option<Json<'_>>, Option<&Value<'_>>, bool),
+    out: &mut Vec<u8>,
+) -> Result<(), BadRecord> {
+    let Some(json) = json else {
+        canonical::put(out, b'm', b"");
+        return Ok(());
+    };
+    match value {
+        Some(Value::Null) => canonical::put(out, b'z', b""),
+        Some(value) if is_typed => canonical::put_value(out, value),
+        _ => {
+            if let Some(text) = json.string() {
+                canonical::put(out, b's', normalized(text, &identity.normalize).as_bytes())
+            } else {
+                check_scalar(json).map_err(|bad| bad.under(name))?;
+                canonical::put_json(out, json, &Exclusions::default()).map_err(|bad| bad.under(name))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refuse_missing(name: &str, json: Option<Json<'_>>, value: Option<&Value<'_>>) -> Result<(), BadRecord> {
+    match json {
+        None => Err(BadRecord::new(BadKind::AbsentKey, name, "a field of the identity is absent")),
+        Some(json) if json.kind() == Kind::Null || value == Some(&Value::Null) => {
+            Err(BadRecord::new(BadKind::NullKey, name, "a field of the identity is null"))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn check_scalar(json: Json<'_>) -> Result<(), BadRecord> {
+    match json.kind() {
+        kind @ (Kind::Array | Kind::Object) => Err(BadRecord::new(
+            BadKind::WrongType,
+            "",
+            format!("found {}, an identity's field is a scalar", kind.noun()),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A part of a joined key: a string's text, or a number's or boolean's own spelling.
+fn joined_part<'t>(json: Json<'t>, identity: &Identity) -> Result<Cow<'t, str>, BadRecord> {
+    check_scalar(json)?;
+    Ok(match json.string() {
+        Some(text) => normalized(text, &identity.normalize),
+        None => Cow::Borrowed(json.span()),
+    })
+}

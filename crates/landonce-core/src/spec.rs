@@ -1,0 +1,218 @@
+//! A pipeline as its user writes it: YAML, every key known, every fault with its line and column.
+//!
+//! A [`Spec`] is only text that parsed. [`crate::pipeline::Pipeline`] is what it means, checked as a whole.
+
+mod column;
+mod fault;
+mod identity;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+pub use column::{ColumnSpec, ColumnsSpec};
+pub use fault::SpecError;
+pub use identity::{AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey};
+
+/// A pipeline file.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "landonce pipeline")]
+pub struct Spec {
+    /// The pipeline's name: with the batch id it makes the inbox key, so renaming it forgets what has landed.
+    pub pipeline: String,
+    /// Where to write: `sqlite:landonce.db` or `postgres://…`. `${NAME}` is taken from the environment. `--store` wins.
+    #[serde(default)]
+    pub store: Option<String>,
+    /// What to read. May be left out when the file is given on the command line.
+    #[serde(default)]
+    pub source: SourceSpec,
+    /// What makes two records the same.
+    pub identity: IdentitySpec,
+    /// Fields that change per attempt (`sent_at`, `attempt`, `trace.id`): no part of the content digest.
+    #[serde(default)]
+    pub volatile: Vec<String>,
+    /// Where records go.
+    pub target: TargetSpec,
+    /// How they are written.
+    #[serde(default)]
+    pub write: WriteSpec,
+    /// What a bad record does.
+    #[serde(default)]
+    pub on_bad_record: OnBadSpec,
+}
+
+/// What to read.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceSpec {
+    /// A file, or a glob: each file is a batch of its own, in name order. Relative to the pipeline file.
+    #[serde(default)]
+    pub file: Option<String>,
+    /// The format; guessed from the file's name and first bytes when left out.
+    #[serde(default)]
+    pub format: Option<FormatSpec>,
+    /// Options for CSV.
+    #[serde(default)]
+    pub csv: CsvSpec,
+    /// The longest record in bytes; 16 MiB when left out.
+    #[serde(default)]
+    pub max_record: Option<u64>,
+}
+
+/// A file format. Compression (gzip, zstd) is seen from the bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FormatSpec {
+    /// One JSON object a line.
+    Ndjson,
+    /// One array of JSON objects.
+    Json,
+    /// A GeoJSON FeatureCollection: each feature's properties, and its geometry.
+    Geojson,
+    /// Comma-separated values with a header.
+    Csv,
+}
+
+/// Options for CSV.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CsvSpec {
+    /// The delimiter, one ASCII character; `,` when left out (a tab for `.tsv`).
+    #[serde(default)]
+    pub delimiter: Option<String>,
+    /// The column names, for files without a header.
+    #[serde(default)]
+    pub header: Option<Vec<String>>,
+    /// Field texts that mean null, for example `[NA, "\\N"]`.
+    #[serde(default)]
+    pub nulls: Vec<String>,
+}
+
+/// Where records go.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TargetSpec {
+    /// The table, perhaps with its schema: `duty_event`, `ops.duty_event`. Made when it doesn't exist.
+    pub table: String,
+    /// Columns and their types. Fields without a column land in `rest`.
+    #[serde(default)]
+    pub columns: ColumnsSpec,
+    /// The JSON column for fields without a column of their own: a name, `ignore` or `refuse`. `payload` for a table that
+    /// landonce makes; otherwise `payload` if the table has it, else `refuse`.
+    #[serde(default)]
+    pub rest: Option<String>,
+    /// The names of the columns that landonce fills.
+    #[serde(default)]
+    pub managed: ManagedSpec,
+}
+
+/// The names of the columns that landonce fills, in a table that exists only those that it has.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ManagedSpec {
+    /// The hashed key.
+    pub key: String,
+    /// The content digest.
+    pub digest: String,
+    /// The run that last changed the row.
+    pub run_id: String,
+    /// How many times the row really changed, from 1.
+    pub revision: String,
+}
+
+impl Default for ManagedSpec {
+    fn default() -> Self {
+        Self {
+            key: "landonce_key".into(),
+            digest: "landonce_digest".into(),
+            run_id: "landonce_run_id".into(),
+            revision: "landonce_revision".into(),
+        }
+    }
+}
+
+/// How records are written.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WriteSpec {
+    /// What happens to a row that is there already; `upsert` when left out.
+    #[serde(default)]
+    pub mode: ModeSpec,
+    /// The field that orders two contents of one identity: the higher wins, an older one is `stale`, an equal one with
+    /// other content is a `conflict`. Its column needs a type with an order.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What an absent field does to a row that is there; `replace` when left out.
+    #[serde(default)]
+    pub absent: Option<AbsentSpec>,
+    /// Which records are deletes.
+    #[serde(default)]
+    pub delete_when: Option<DeleteSpec>,
+}
+
+/// The write modes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModeSpec {
+    /// The first delivery's row stays.
+    InsertOnce,
+    /// The newest content wins; equal content is left untouched.
+    #[default]
+    Upsert,
+}
+
+/// What an absent field does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AbsentSpec {
+    /// The record is the whole row: it becomes NULL.
+    Replace,
+    /// The record is a change: what is there stays.
+    Keep,
+}
+
+/// Which records are deletes: those whose field has one of these texts.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteSpec {
+    /// The field.
+    pub field: String,
+    /// Its texts.
+    pub equals: Vec<String>,
+}
+
+/// What a bad record does.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnBadSpec {
+    /// The batch fails, nothing is written, the error lists the bad records.
+    #[default]
+    Fail,
+    /// The good ones land, the bad ones are kept whole.
+    Quarantine(QuarantineSpec),
+}
+
+/// The quarantine's ceiling.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuarantineSpec {
+    /// How many bad records a batch may have before it fails: a share (`1%`) or a number.
+    pub max: String,
+}
+
+impl Spec {
+    /// Parses a pipeline file's text.
+    pub fn parse(yaml: &str) -> Result<Self, SpecError> {
+        serde_saphyr::from_str(yaml).map_err(|error| SpecError::new(&error))
+    }
+
+    /// The JSON Schema of pipeline files, pretty-printed (committed as `docs/reference/pipeline.schema.json`).
+    pub fn json_schema() -> String {
+        let schema = schemars::schema_for!(Self);
+        // A schema is made of plain JSON values, which always serialise.
+        serde_json::to_string_pretty(&schema).unwrap_or_default() + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests;
