@@ -38,6 +38,8 @@ pub struct RecordReader {
     layout: Layout,
     tape: Tape,
     encoded: Vec<u8>,
+    keeps_identity: bool,
+    identity_encoded: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -144,7 +146,17 @@ impl RecordReader {
             layout: Layout::default(),
             tape: Tape::default(),
             encoded: Vec::new(),
+            keeps_identity: false,
+            identity_encoded: Vec::new(),
         }
+    }
+
+    /// The same reader, keeping each key's canonical bytes for [`RecordReader::last_identity`]. A copy for every record:
+    /// for `key explain`, not for a batch.
+    #[must_use]
+    pub fn keeping_identity(mut self) -> Self {
+        self.keeps_identity = true;
+        self
     }
 
     /// Reads one record.
@@ -207,20 +219,26 @@ impl RecordReader {
             is_lexical: self.is_lexical,
         };
         self.encoded.clear();
+        self.identity_encoded.clear();
         let mut digest = None;
         let mut key = None;
         if let IdentityFrom::Content(only) = &self.identity.from {
             if let Some(only) = only {
                 seen.put_content(Some(only), &mut self.encoded)?;
                 key = Some(Key::of(&self.encoded));
+                keep(self.keeps_identity, &self.encoded, &mut self.identity_encoded);
                 self.encoded.clear();
             }
             seen.put_content(None, &mut self.encoded)?;
-            key = key.or_else(|| Some(Key::of(&self.encoded)));
+            if key.is_none() {
+                key = Some(Key::of(&self.encoded));
+                keep(self.keeps_identity, &self.encoded, &mut self.identity_encoded);
+            }
             digest = Some(content_digest(&self.encoded));
         } else {
             if self.wants_key {
                 key = Some(seen.key(&self.identity, &mut self.encoded)?);
+                keep(self.keeps_identity, &self.encoded, &mut self.identity_encoded);
             } else {
                 seen.check_natural(&self.identity)?;
             }
@@ -247,6 +265,18 @@ impl RecordReader {
     /// The canonical bytes under the last record's content digest (`key explain`); empty when there is none.
     pub fn last_encoded(&self) -> &[u8] {
         &self.encoded
+    }
+
+    /// The canonical bytes under the last record's key, with [`RecordReader::keeping_identity`]; a joined key's text. Empty
+    /// when the table is matched on its natural columns.
+    pub fn last_identity(&self) -> &[u8] {
+        &self.identity_encoded
+    }
+}
+
+fn keep(is_wanted: bool, encoded: &[u8], kept: &mut Vec<u8>) {
+    if is_wanted {
+        kept.extend_from_slice(encoded);
     }
 }
 
@@ -280,7 +310,8 @@ fn normalize(value: &mut Value<'_>, steps: &[Normalize]) {
     }
 }
 
-fn normalized<'t>(text: Cow<'t, str>, steps: &[Normalize]) -> Cow<'t, str> {
+/// A text after the steps, in order: what an identity field's text is before it is compared.
+pub fn normalized<'t>(text: Cow<'t, str>, steps: &[Normalize]) -> Cow<'t, str> {
     steps.iter().fold(text, |text, step| {
         Cow::Owned(match step {
             Normalize::Trim => text.trim().to_owned(),

@@ -19,6 +19,8 @@ pub struct Error {
     pub message: String,
     /// The constraint or column that the database named, if any.
     pub name: Option<String>,
+    /// It failed while connecting: the place, the credentials or the network are at fault, not the batch.
+    pub is_connect: bool,
     /// The cause.
     #[source]
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -32,6 +34,7 @@ impl Error {
             phase: Phase::BeforeCommit,
             message: message.into(),
             name: None,
+            is_connect: false,
             source: None,
         }
     }

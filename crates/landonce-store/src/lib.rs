@@ -7,7 +7,9 @@
 
 pub mod error;
 pub mod inbox;
+pub mod postgres;
 pub mod quarantine;
 pub mod seam;
+pub mod sqlite;
 
 pub use error::{Error, Result};

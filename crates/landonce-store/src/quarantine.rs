@@ -1,7 +1,7 @@
 //! The quarantine: bad records kept whole, once however often they are delivered.
 //!
-//! An entry's id is the SHA-256 of the pipeline, the kind of fault and the record's bytes, so a redelivery of the same bad
-//! record under any batch id finds itself there already.
+//! An entry's id is the SHA-256 of the pipeline and the record's bytes, so a redelivery of the same bad record under any
+//! batch id, bad for whatever reason, finds itself there already. One that had landed meanwhile is opened again.
 
 use landonce_core::bad_record::BadRecord;
 use sha2::{Digest, Sha256};
@@ -30,7 +30,7 @@ impl BadRow<'_> {
     /// The entry's id.
     pub fn id(&self) -> [u8; 32] {
         let mut hash = Sha256::new();
-        for part in [self.pipeline.as_bytes(), self.bad.kind.as_str().as_bytes(), self.raw] {
+        for part in [self.pipeline.as_bytes(), self.raw] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

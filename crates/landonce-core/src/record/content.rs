@@ -50,7 +50,10 @@ impl<'t> Seen<'_, 't> {
         except: &Exclusions,
     ) -> Result<(), BadRecord> {
         match (&column.ty, column.round) {
-            (Type::Scalar, _) if !column.is_identity => canonical::put_json(out, json, except),
+            // Only a string's text may have been normalised; any other undeclared scalar keeps its JSON kind.
+            (Type::Scalar, _) if !column.is_identity || json.string().is_none() => {
+                canonical::put_json(out, json, except)
+            }
             (Type::Json, _) | (Type::Geometry { .. }, None) => {
                 let text = convert::nested(json, self.is_lexical)?;
                 canonical::put_json(out, Tape::default().scan(text.as_bytes())?, except)

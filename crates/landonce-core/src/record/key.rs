@@ -92,7 +92,7 @@ fn put_part(
         Some(value) if is_typed => canonical::put_value(out, value),
         _ => {
             if let Some(text) = json.string() {
-                canonical::put(out, b's', normalized(text, &identity.normalize).as_bytes())
+                canonical::put(out, b's', normalized(text, &identity.normalize).as_bytes());
             } else {
                 check_scalar(json).map_err(|bad| bad.under(name))?;
                 canonical::put_json(out, json, &Exclusions::default()).map_err(|bad| bad.under(name))?;

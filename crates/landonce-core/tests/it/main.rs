@@ -1,0 +1,3 @@
+//! What the core promises to others, one file each.
+
+mod vectors;

@@ -1,0 +1,150 @@
+//! The store on PostgreSQL, 14 and newer.
+//!
+//! - [`Database`] is a place to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
+//! - `stage.rs` tells a batch's records apart, `write.rs` writes them, `savepoint.rs` finds the rows that the server
+//!   refuses; their SQL comes from `render.rs`, their bytes from `rows.rs` and `wire.rs`.
+//! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `quarantine.rs` and `report.rs`
+//!   keep landonce's own.
+//!
+//! Everything lives inside one transaction: settings are SET LOCAL, tables are ON COMMIT DROP, statements unnamed. So a
+//! pooler in transaction mode can stand in between.
+
+mod address;
+mod catalog;
+mod connect;
+mod errors;
+mod facts;
+mod inbox;
+mod joined;
+mod link;
+mod migrate;
+mod numeric;
+mod quarantine;
+mod quote;
+mod render;
+mod report;
+mod rows;
+mod savepoint;
+mod stage;
+mod tls;
+mod wire;
+mod write;
+
+use landonce_core::plan::{TableName, TablePlan, TableShape};
+use tokio_postgres::{Client, GenericClient};
+
+pub use connect::Database;
+pub use joined::Joined;
+pub use migrate::{create_target_sql, setup_sql};
+pub use rows::{CopyRows, MakesRows};
+
+use crate::error::Result;
+use crate::inbox::{InboxKey, Settled};
+use crate::seam::{Access, Connection};
+use connect::Options;
+use joined::Held;
+use link::{Link, Lost};
+
+/// What the catalogue says of a table, on a caller's connection or in its transaction; `None` when there is none of that
+/// name.
+pub async fn shape(client: &impl GenericClient, table: &TableName) -> Result<Option<TableShape>> {
+    Ok(catalog::load(&Link::on(client), table).await?.map(catalog::Catalog::into_shape))
+}
+
+/// Makes or upgrades landonce's own tables, on a caller's connection that is in no transaction.
+pub async fn migrate(client: &Client) -> Result<()> {
+    migrate::migrate(&Link::on(client)).await
+}
+
+/// A connection to PostgreSQL, with at most one transaction at a time.
+pub struct Session {
+    client: Client,
+    lost: Lost,
+    options: Options,
+    /// BEGIN was sent and neither COMMIT nor ROLLBACK was answered.
+    is_begun: bool,
+    held: Held,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("is_begun", &self.is_begun).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    fn new(client: Client, lost: Lost, options: Options) -> Self {
+        Self { client, lost, options, is_begun: false, held: Held::default() }
+    }
+
+    fn link(&self) -> Link<'_> {
+        Link { client: &self.client, lost: self.lost.clone() }
+    }
+
+    /// Whether the connection is gone; a new one is needed then.
+    pub fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}
+
+impl Connection for Session {
+    type Work<'c> = Joined<'c>;
+
+    async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>> {
+        inbox::look_up(&self.link(), key).await
+    }
+
+    async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>> {
+        Ok(catalog::load(&self.link(), table).await?.map(catalog::Catalog::into_shape))
+    }
+
+    async fn migrate(&mut self) -> Result<()> {
+        migrate::migrate(&self.link()).await
+    }
+
+    async fn create_target(&mut self, plan: &TablePlan) -> Result<()> {
+        migrate::create_target(&self.link(), plan).await
+    }
+
+    async fn begin(&mut self, access: Access) -> Result<()> {
+        self.held = Held::new(access);
+        // Whoever let go of a verb half way has left a transaction open.
+        let mut sql = if self.is_begun { "ROLLBACK; ".to_owned() } else { String::new() };
+        sql.push_str("BEGIN ISOLATION LEVEL READ COMMITTED");
+        if access == Access::Write {
+            sql.push_str(&self.options.set_local());
+        }
+        self.is_begun = true;
+        self.link().batch("beginning a transaction", &sql).await
+    }
+
+    fn work(&mut self) -> Joined<'_> {
+        Joined::lent(Link { client: &self.client, lost: self.lost.clone() }, &mut self.held)
+    }
+
+    async fn commit(&mut self) -> Result<()> {
+        // Statements are closed on the server connection that has them, before a pooler takes it away.
+        self.held = Held::default();
+        // COMMIT of a transaction that has failed is answered with ROLLBACK and without an error: a statement before it, in
+        // the same message, fails there, and then COMMIT isn't looked at.
+        let committed = self.client.batch_execute("SELECT 1; COMMIT").await;
+        let doing = "committing";
+        match committed {
+            Ok(()) => {
+                self.is_begun = false;
+                Ok(())
+            }
+            Err(error) => {
+                let phase = errors::commit_phase(&error);
+                Err(errors::failed(&error, &self.lost, doing).in_phase(phase))
+            }
+        }
+    }
+
+    async fn rollback(&mut self) {
+        self.held = Held::default();
+        if self.client.batch_execute("ROLLBACK").await.is_ok() {
+            self.is_begun = false;
+        }
+    }
+}

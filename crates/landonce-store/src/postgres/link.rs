@@ -1,0 +1,82 @@
+//! One connection's ways to ask, each with what was being done put before an error's words.
+//!
+//! Only unnamed statements and plain text: a transaction-mode pooler may give every transaction another server
+//! connection, and must find nothing of ours left on it. Results have built-in types only, because the driver would look any
+//! other up with named statements of its own.
+
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use futures_util::SinkExt;
+use landonce_core::retry::Code;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, CopyInSink, GenericClient, Row, Statement};
+
+use super::errors;
+use crate::error::{Error, Result};
+
+/// What ended the connection, once it has ended.
+pub(super) type Lost = Arc<OnceLock<(Code, String)>>;
+
+/// Parameters with their types, so that nothing has to be prepared.
+pub(super) type Params<'p> = &'p [(&'p (dyn ToSql + Sync), Type)];
+
+/// A connection, and why it ended if it has.
+#[derive(Clone)]
+pub(super) struct Link<'c> {
+    pub(super) client: &'c Client,
+    pub(super) lost: Lost,
+}
+
+impl<'c> Link<'c> {
+    /// A caller's connection, which has its own way to learn why it ended.
+    pub(super) fn on(client: &'c impl GenericClient) -> Self {
+        Self { client: client.client(), lost: Lost::default() }
+    }
+}
+
+impl Link<'_> {
+    fn failed(&self, doing: &str) -> impl FnOnce(tokio_postgres::Error) -> Error {
+        move |error| errors::failed(&error, &self.lost, doing)
+    }
+
+    pub(super) async fn query(&self, doing: &str, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
+        self.client.query_typed(sql, params).await.map_err(self.failed(doing))
+    }
+
+    pub(super) async fn one(&self, doing: &str, sql: &str, params: Params<'_>) -> Result<Row> {
+        self.client.query_typed_one(sql, params).await.map_err(self.failed(doing))
+    }
+
+    pub(super) async fn execute(&self, doing: &str, sql: &str, params: Params<'_>) -> Result<u64> {
+        self.client.execute_typed(sql, params).await.map_err(self.failed(doing))
+    }
+
+    /// Several statements in one message, without results.
+    pub(super) async fn batch(&self, doing: &str, sql: &str) -> Result<()> {
+        self.client.batch_execute(sql).await.map_err(self.failed(doing))
+    }
+
+    /// The driver can COPY by a named statement only: whoever keeps it must let it go before the transaction ends.
+    pub(super) async fn prepare(&self, doing: &str, sql: &str) -> Result<Statement> {
+        self.client.prepare(sql).await.map_err(self.failed(doing))
+    }
+
+    /// Sends a COPY's messages; returns how many rows the server took.
+    pub(super) async fn copy(
+        &self,
+        doing: &str,
+        statement: &Statement,
+        pieces: impl Iterator<Item = Bytes>,
+    ) -> Result<u64> {
+        let sent = async {
+            let sink: CopyInSink<Bytes> = self.client.copy_in(statement).await?;
+            let mut sink = std::pin::pin!(sink);
+            for piece in pieces {
+                sink.as_mut().feed(piece).await?;
+            }
+            sink.as_mut().finish().await
+        };
+        sent.await.map_err(self.failed(doing))
+    }
+}

@@ -1,0 +1,137 @@
+//! The store on SQLite, bundled: the default.
+//!
+//! - [`Database`] is a file to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
+//! - `stage.rs` tells a batch's records apart, `fold.rs` decides between those of one identity, `sameness.rs` finds equal content, `write.rs` writes; their
+//!   SQL comes from `render.rs`, their values from `rows.rs`, and what SQL can't compare from `functions.rs`.
+//! - `catalog.rs` reads the catalogue, `migrate.rs` makes tables, `inbox.rs`, `quarantine.rs` and `report.rs` keep
+//!   landonce's own.
+//!
+//! The seam is async and SQLite isn't: the verbs block, and their futures are ready at once. Whoever calls them does so on
+//! a thread that may block.
+
+mod catalog;
+mod connect;
+mod errors;
+mod fold;
+mod functions;
+mod inbox;
+mod joined;
+mod migrate;
+mod quarantine;
+mod render;
+mod report;
+mod rows;
+mod sameness;
+mod stage;
+mod write;
+
+use landonce_core::plan::{TableName, TablePlan, TableShape};
+
+pub use connect::Database;
+pub use joined::Joined;
+pub use migrate::{create_target_sql, migrate, setup_sql};
+pub use rows::{BoundRows, MakesRows};
+
+use crate::error::{Error, Result};
+use crate::inbox::{InboxKey, Settled};
+use crate::seam::{Access, Connection};
+use errors::during;
+use joined::Held;
+
+/// A connection to an SQLite database, with at most one transaction at a time.
+pub struct Session {
+    connection: rusqlite::Connection,
+    database: Database,
+    /// The most that may be done with it.
+    opened: Access,
+    /// How the connection at hand is opened: a session that may write lays that down for a plan.
+    current: Access,
+    held: Held,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("database", &self.database)
+            .field("current", &self.current)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the catalogue says of a table, on a caller's connection; `None` when there is none of that name.
+pub fn shape(connection: &rusqlite::Connection, table: &TableName) -> Result<Option<TableShape>> {
+    Ok(catalog::load(connection, table)?.map(catalog::Catalog::into_shape))
+}
+
+impl Session {
+    fn new(connection: rusqlite::Connection, database: Database, opened: Access) -> Self {
+        Self { connection, database, opened, current: opened, held: Held::new(opened) }
+    }
+
+    /// Only a connection that is opened read-only is kept from writing by SQLite itself and can fill temporary tables all
+    /// the same; `PRAGMA query_only` forbids both.
+    fn reopen(&mut self, access: Access) -> Result<()> {
+        if access == Access::Write && self.opened == Access::ReadOnly {
+            return Err(Error::refused("the database was opened to look only; nothing can be written"));
+        }
+        if access != self.current {
+            self.connection = self.database.connection(access)?;
+            self.current = access;
+        }
+        Ok(())
+    }
+}
+
+impl Connection for Session {
+    type Work<'c> = Joined<'c>;
+
+    async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>> {
+        inbox::look_up(&self.connection, key)
+    }
+
+    async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>> {
+        shape(&self.connection, table)
+    }
+
+    async fn migrate(&mut self) -> Result<()> {
+        self.reopen(Access::Write)?;
+        migrate::migrate(&self.connection)
+    }
+
+    async fn create_target(&mut self, plan: &TablePlan) -> Result<()> {
+        self.reopen(Access::Write)?;
+        migrate::create_target(&self.connection, plan)
+    }
+
+    async fn begin(&mut self, access: Access) -> Result<()> {
+        if !self.connection.is_autocommit() {
+            // Whoever let go of a verb half way has left a transaction open.
+            self.rollback().await;
+        }
+        self.reopen(access)?;
+        self.held = Held::new(access);
+        // The write lock comes first: a twin waits here, not in mid-batch, where waiting could end in a deadlock.
+        let sql = if access == Access::Write { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        self.connection.execute_batch(sql).map_err(during("beginning a transaction"))
+    }
+
+    fn work(&mut self) -> Joined<'_> {
+        Joined::lent(&self.connection, &mut self.held)
+    }
+
+    async fn commit(&mut self) -> Result<()> {
+        // Temporary tables outlive a COMMIT.
+        self.held.close(&self.connection)?;
+        let committed = self.connection.execute_batch("COMMIT").map_err(during("committing"));
+        committed.map_err(|error| {
+            let phase = errors::commit_phase(&error);
+            error.in_phase(phase)
+        })
+    }
+
+    async fn rollback(&mut self) {
+        self.held = Held::new(self.current);
+        // After some failures SQLite has rolled back by itself, and says so.
+        let _ = self.connection.execute_batch("ROLLBACK");
+    }
+}

@@ -1,0 +1,65 @@
+//! The suite that every store passes: one function per promise of `seam.rs`, on a database of its own.
+//!
+//! A store brings a [`Bench`] and names it to `every_promise!`, which makes a test of each function. What a store can't
+//! promise is left out there by name, with the reason.
+
+pub(crate) mod absent;
+mod bench;
+pub(crate) mod deletes;
+pub(crate) mod inbox;
+pub(crate) mod names;
+pub(crate) mod quarantine;
+pub(crate) mod refused;
+pub(crate) mod repeats;
+pub(crate) mod sameness;
+pub(crate) mod transactions;
+pub(crate) mod values;
+pub(crate) mod versions;
+pub(crate) mod writing;
+
+pub(crate) use bench::{
+    Bench, Dialect, Record, by_columns, claim, int, land, land_claimed, land_in, look_in, plan, plan_on, put, row, run_id, set_up, text,
+    things,
+};
+
+/// Makes a test of every promise. `$fresh` makes a bench on a database that holds nothing.
+macro_rules! every_promise {
+    ($fresh:ident) => {
+        $crate::conformance::every_promise! { $fresh;
+            absent: absent_fields_keep_what_is_there, a_null_that_is_given_is_written, the_rest_is_merged,
+                a_new_row_of_a_change_has_what_it_brings;
+            deletes: a_put_a_delete_and_a_put_keep_their_order, deleting_what_is_not_there_changes_nothing,
+                an_older_delete_is_stale, a_delete_of_the_same_version_deletes;
+            inbox: a_batch_is_claimed_once, a_claim_goes_with_its_transaction, a_look_needs_no_tables,
+                an_outcome_is_kept_as_it_was, a_batch_settles_once;
+            names: any_name_works, a_name_that_says_sql_is_a_name;
+            quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
+            refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,
+                a_foreign_key_names_the_row, a_missing_value_names_its_column, all_rows_may_be_refused;
+            repeats: the_last_of_one_identity_counts, insert_once_keeps_the_first, false_suspicions_fold_nothing,
+                identities_are_columns_or_their_hash;
+            sameness: equal_content_under_another_id_is_told, equal_content_inside_a_batch_is_told;
+            transactions: a_rollback_leaves_nothing, a_stage_can_be_closed_and_opened_again,
+                a_plan_sees_all_and_writes_nothing, a_plan_needs_no_table, a_plan_is_kept_from_writing,
+                tables_are_made_once;
+            values: values_are_exact_and_equal_to_themselves, json_is_compared_by_value, null_is_a_value_like_others;
+            versions: a_newer_version_wins_and_an_older_is_stale, the_same_version_with_other_content_is_a_conflict,
+                the_highest_version_in_a_batch_counts, versions_compare_exactly;
+            writing: every_mode_match_and_guard_lands_once, an_equal_rerun_touches_no_row, only_what_changed_is_written,
+                what_changes_per_attempt_is_no_change, rows_come_in_key_order_and_in_pages, a_long_batch_adds_up;
+        }
+    };
+    ($fresh:ident; $($module:ident: $($promise:ident),+;)+) => {
+        $(
+            mod $module {
+                $(
+                    #[tokio::test]
+                    async fn $promise() {
+                        $crate::conformance::$module::$promise(&mut super::$fresh().await).await;
+                    }
+                )+
+            }
+        )+
+    };
+}
+pub(crate) use every_promise;
