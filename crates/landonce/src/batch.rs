@@ -1,0 +1,164 @@
+//! A batch: a payload, its format, and the id it is known by.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use landonce_core::pipeline::Pipeline;
+use landonce_core::spec::FormatSpec;
+
+use crate::decode::{CsvOptions, Format, Limits, Records};
+use crate::error::{Error, Repr};
+use crate::payload::Payload;
+
+/// One delivery of records, landed as one transaction.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    payload: Arc<Payload>,
+    id: Option<String>,
+    entries: Option<Arc<Entries>>,
+}
+
+/// The quarantine entries that a batch is made of, record by record.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    pub(crate) ids: Vec<[u8; 32]>,
+    /// They come from a source of texts (CSV), though they are JSON by now.
+    pub(crate) is_lexical: bool,
+}
+
+impl Batch {
+    /// A file. It stays on the disk; only its hash is taken now.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self::from_payload(Payload::open(path)?))
+    }
+
+    /// Whatever comes out of a reader (stdin, a socket), copied to a temporary file first, since a batch may be retried.
+    pub fn from_reader(name: impl Into<String>, reader: impl Read) -> Result<Self, Error> {
+        Ok(Self::from_payload(Payload::spool(name, reader, None)?))
+    }
+
+    /// Bytes in memory.
+    pub fn from_bytes(name: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self::from_payload(Payload::from_bytes(name, bytes.into()))
+    }
+
+    /// A payload that has been opened already.
+    pub fn from_payload(payload: Payload) -> Self {
+        Self { payload: Arc::new(payload), id: None, entries: None }
+    }
+
+    /// The sender's id for the batch. Without one, the SHA-256 of the bytes is the id.
+    #[must_use]
+    pub fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+
+    /// Says that the batch is made of quarantine entries: what lands is no longer open.
+    pub(crate) fn made_of(mut self, entries: Entries) -> Self {
+        self.entries = Some(Arc::new(entries));
+        self
+    }
+
+    pub(crate) fn entries(&self) -> Option<&Entries> {
+        self.entries.as_deref()
+    }
+
+    /// The id: the sender's, or the hex SHA-256 of the bytes (what `sha256sum` prints).
+    pub fn id(&self) -> String {
+        self.id.clone().unwrap_or_else(|| hex::encode(self.payload.digest()))
+    }
+
+    /// The SHA-256 of the bytes.
+    pub fn digest(&self) -> [u8; 32] {
+        self.payload.digest()
+    }
+
+    /// Where it came from: the path or name given.
+    pub fn source(&self) -> &str {
+        self.payload.name()
+    }
+
+    /// How many bytes it has, compressed or not.
+    pub fn len(&self) -> u64 {
+        self.payload.len()
+    }
+
+    /// Whether it has no bytes at all.
+    pub fn is_empty(&self) -> bool {
+        self.payload.is_empty()
+    }
+
+    pub(crate) fn payload(&self) -> &Arc<Payload> {
+        &self.payload
+    }
+
+    /// The format: as the pipeline declares it, else guessed from the name and the first bytes.
+    pub(crate) fn format(&self, pipeline: &Pipeline) -> Result<Format, Error> {
+        let source = pipeline.source();
+        let head = || {
+            self.payload
+                .first_bytes()
+                .map_err(|source| Error::from(Repr::Decode { name: self.source().to_owned(), source }))
+        };
+        let mut format = match source.format {
+            Some(FormatSpec::Ndjson) => Format::Ndjson,
+            Some(FormatSpec::Json) => Format::Json,
+            Some(FormatSpec::Geojson) => Format::GeoJson,
+            Some(FormatSpec::Csv) => match Format::guess(self.source(), &[]) {
+                Some(csv @ Format::Csv(_)) => csv, // a `.tsv` knows its delimiter
+                _ => Format::Csv(CsvOptions::default()),
+            },
+            None => guess(self.source(), &head()?).ok_or_else(|| {
+                Error::declaration(format!(
+                    "{}: can't tell the format from the name or the first bytes; say it with --format or `source.format` (ndjson, \
+                     json, geojson, csv)",
+                    self.source()
+                ))
+            })?,
+        };
+        if let Format::Csv(options) = &mut format {
+            if let Some(delimiter) = source.delimiter {
+                options.delimiter = delimiter;
+            }
+            options.header.clone_from(&source.header);
+            options.nulls.clone_from(&source.nulls);
+        }
+        Ok(format)
+    }
+
+    /// The records as the pipeline frames them: to look at, not to land.
+    pub fn records(&self, pipeline: &crate::Pipeline) -> Result<Records, Error> {
+        let declared = pipeline.declared();
+        let records = self.payload.records(&self.format(declared)?, &Self::limits(declared));
+        records.map_err(|source| Repr::Decode { name: self.source().to_owned(), source }.into())
+    }
+
+    pub(crate) fn limits(pipeline: &Pipeline) -> Limits {
+        let record = u32::try_from(pipeline.source().max_record).unwrap_or(u32::MAX - 1);
+        Limits { record, ..Limits::default() }
+    }
+}
+
+/// The format by the name; for a name that says nothing (`stdin`, `events.log`), JSON where the first bytes look like it.
+fn guess(name: &str, head: &[u8]) -> Option<Format> {
+    Format::guess(name, head).or_else(|| {
+        let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+        if text.starts_with(b"{") || text.starts_with(b"[") { Format::guess("x.json", head) } else { None }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_told_from_its_first_bytes_when_the_name_says_nothing() {
+        let guessed = |head: &[u8]| guess("stdin", head).map(|format| format.as_str());
+        assert_eq!(guessed(b" {\"a\":1}\n"), Some("ndjson"));
+        assert_eq!(guessed(b"[{}]"), Some("json"));
+        assert_eq!(guessed(b"id,amount\n"), None);
+        assert_eq!(guessed(b""), None);
+    }
+}

@@ -1,0 +1,95 @@
+//! CSV: a header, and rows that become objects of strings.
+//!
+//! Quoted fields may hold line ends; `""` is a quote; `\n`, `\r\n` and `\r` end a row; empty lines are skipped; a quote inside
+//! an unquoted field is text. Nothing is trimmed, and an empty field is `""` whether quoted or not: what it means is left to
+//! the typed layer.
+
+mod header;
+mod render;
+mod rows;
+mod split;
+#[cfg(test)]
+mod tests;
+
+use header::Header;
+use rows::Rows;
+use split::Splitter;
+
+use landonce_core::bad_record::BadRecord;
+
+use super::DecodeError;
+use super::bad::{syntax, too_large};
+use super::records::Frame;
+use super::window::Window;
+
+/// How a CSV is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CsvOptions {
+    /// What stands between fields: one ASCII character, a comma by default.
+    pub delimiter: u8,
+    /// The columns' names, for a text without a header; `None` takes them from the first row.
+    pub header: Option<Vec<String>>,
+    /// Texts of fields that mean null.
+    pub nulls: Vec<String>,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self { delimiter: b',', header: None, nulls: Vec::new() }
+    }
+}
+
+/// Frames and renders rows.
+pub(super) struct Csv {
+    rows: Rows,
+    splitter: Splitter,
+    /// `None` if the text had no row at all.
+    header: Option<Header>,
+    nulls: Vec<Vec<u8>>,
+    limit: u32,
+}
+
+impl Csv {
+    /// At the beginning of a text; reads the header.
+    pub(super) fn new(options: &CsvOptions, window: &mut Window, limit: u32) -> Result<Self, DecodeError> {
+        if !options.delimiter.is_ascii() || matches!(options.delimiter, b'"' | b'\r' | b'\n' | 0) {
+            let detail = "the CSV delimiter must be one ASCII character, no quote and no line end".to_owned();
+            return Err(DecodeError::Option { detail });
+        }
+        let mut rows = Rows::new(options.delimiter);
+        let mut splitter = Splitter::new(options.delimiter);
+        let header = match &options.header {
+            Some(names) => Some(Header::given(names)?),
+            None => Header::read(&mut rows, &mut splitter, window, limit)?,
+        };
+        let nulls = options.nulls.iter().map(|text| text.clone().into_bytes()).collect();
+        Ok(Self { rows, splitter, header, nulls, limit })
+    }
+
+    /// The next row, its object in `out`.
+    pub(super) fn next(
+        &mut self,
+        window: &mut Window,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<Frame>, DecodeError> {
+        let Some(header) = &self.header else { return Ok(None) };
+        let Some(row) = self.rows.next(window, self.limit)? else { return Ok(None) };
+        let bad = if row.len > u64::from(self.limit) {
+            Some(too_large(row.len, self.limit))
+        } else if let Some(line) = row.stray {
+            Some(stray(line))
+        } else if self.splitter.split(window.raw(&row.raw)) {
+            render::row(header, &self.splitter, &self.nulls, self.limit, out).err()
+        } else {
+            // Two readings of one row: the safe one is neither.
+            Some(syntax("", "the row's quotes can't be read in one way only"))
+        };
+        Ok(Some(Frame { number: row.line, offset: row.offset, raw: row.raw, bad, is_rendered: true }))
+    }
+}
+
+fn stray(line: u64) -> BadRecord {
+    let detail =
+        format!("text follows a closing quote on line {line}; a quote inside quotes is written twice");
+    syntax("", detail)
+}

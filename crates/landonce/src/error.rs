@@ -1,0 +1,189 @@
+//! One opaque error: a kind to branch on, a code with a page of its own (`landonce explain L0401`), the cause behind it.
+
+mod code;
+
+pub use code::{Code, PAGES};
+
+use landonce_core::bad_record::BadRecord;
+use landonce_core::pipeline::PipelineError;
+use landonce_core::plan::PlanError;
+use landonce_core::retry::Advice;
+use landonce_core::spec::SpecError;
+
+use crate::decode::DecodeError;
+use crate::payload::PayloadError;
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The pipeline's declaration is at fault.
+    Pipeline,
+    /// The pipeline doesn't fit the target table.
+    Target,
+    /// The payload can't be read, isn't whole, or isn't of its format.
+    Payload,
+    /// Records are bad and the pipeline says that this fails the batch.
+    BadRecords,
+    /// The batch id has landed before with other content.
+    BatchMismatch,
+    /// The store can't be reached.
+    Connect,
+    /// The database refused, and a retry would not help.
+    Database,
+    /// Every attempt failed for a passing reason.
+    Exhausted,
+    /// A disk is full.
+    NoSpace,
+    /// COMMIT was sent, no answer came, and the inbox could not be asked.
+    Unresolved,
+    /// It was interrupted.
+    Interrupted,
+    /// A promise of landonce's own was broken: a bug. Nothing was written.
+    Internal,
+}
+
+/// A failure. Nothing of the batch has landed, except with [`Kind::Unresolved`], which says that nobody knows.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct Error(pub(crate) Box<Repr>);
+
+/// One bad record of a failed batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// The record's line or index.
+    pub number: u64,
+    /// Why it is bad.
+    pub bad: BadRecord,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Repr {
+    #[error("{path}: {source}")]
+    Spec { path: String, source: SpecError },
+    #[error("{path}: {source}")]
+    Pipeline { path: String, source: PipelineError },
+    #[error("{0}")]
+    Declaration(String),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    #[error("{name}: {source}")]
+    Decode { name: String, source: DecodeError },
+    #[error("{}", bad_records(.source_name, .found, *.total))]
+    BadRecords { source_name: String, found: Vec<Located>, total: u64 },
+    #[error("{source_name}: {bad} of {read} records are bad, more than `on_bad_record.quarantine.max` allows; nothing was written\n{}", listing(.found, *.bad))]
+    OverCeiling { source_name: String, bad: u64, read: u64, found: Vec<Located> },
+    #[error(
+        "batch `{batch_id}` of pipeline `{pipeline}` has landed before with other content: then SHA-256 {then}, now {now}; nothing was \
+         written. If this is a new batch, give it a new id; if it corrects the old one, give it an id of its own as well"
+    )]
+    Mismatch { pipeline: String, batch_id: String, then: String, now: String },
+    #[error(transparent)]
+    Store(#[from] landonce_store::Error),
+    #[error("gave up after {attempts} attempts in {} ms; the last one: {last}", .elapsed_ms)]
+    Exhausted { attempts: u32, elapsed_ms: u128, last: landonce_store::Error },
+    #[error(
+        "COMMIT was sent and no answer came, and the inbox could not be asked whether it landed ({last}). Deliver the same batch again: \
+         if it has landed, that is a skipped duplicate"
+    )]
+    Unresolved { last: landonce_store::Error },
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+    #[error("a bug in landonce: {0}; nothing was written. Please report it")]
+    Internal(String),
+}
+
+fn bad_records(name: &str, found: &[Located], total: u64) -> String {
+    let noun = if total == 1 { "record is" } else { "records are" };
+    format!("{name}: {total} {noun} bad; nothing was written\n{}", listing(found, total))
+}
+
+fn listing(found: &[Located], total: u64) -> String {
+    let mut out: Vec<String> =
+        found.iter().map(|located| format!("  record {}: {}", located.number, located.bad)).collect();
+    if total > found.len() as u64 {
+        out.push(format!("  … and {} more", total - found.len() as u64));
+    }
+    out.join("\n")
+}
+
+impl Error {
+    pub(crate) fn declaration(message: impl Into<String>) -> Self {
+        Repr::Declaration(message.into()).into()
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Repr::Internal(message.into()).into()
+    }
+
+    /// The failure of somebody's interrupt.
+    pub fn interrupted() -> Self {
+        Repr::Interrupted.into()
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> Kind {
+        match &*self.0 {
+            Repr::Spec { .. } | Repr::Pipeline { .. } | Repr::Declaration(_) => Kind::Pipeline,
+            Repr::Plan(_) => Kind::Target,
+            Repr::Payload(PayloadError::NoSpace { .. }) | Repr::Decode { source: DecodeError::NoSpace { .. }, .. } => Kind::NoSpace,
+            Repr::Payload(_) | Repr::Decode { .. } => Kind::Payload,
+            Repr::BadRecords { .. } | Repr::OverCeiling { .. } => Kind::BadRecords,
+            Repr::Mismatch { .. } => Kind::BatchMismatch,
+            Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => Kind::NoSpace,
+            Repr::Store(error) if is_connect(error) => Kind::Connect,
+            Repr::Store(_) => Kind::Database,
+            Repr::Exhausted { last, .. } if is_connect(last) => Kind::Connect,
+            Repr::Exhausted { .. } => Kind::Exhausted,
+            Repr::Unresolved { .. } => Kind::Unresolved,
+            Repr::Interrupted => Kind::Interrupted,
+            Repr::Internal(_) => Kind::Internal,
+        }
+    }
+
+    /// The code: stable, with a page of its own.
+    pub fn code(&self) -> Code {
+        match (&*self.0, self.kind()) {
+            (Repr::Spec { .. }, _) => Code::L0101,
+            (_, Kind::Pipeline) => Code::L0102,
+            (_, Kind::Target) => Code::L0201,
+            (Repr::Payload(PayloadError::Changed { .. }), _) => Code::L0303,
+            (Repr::Payload(_), Kind::Payload) => Code::L0301,
+            (_, Kind::Payload) => Code::L0302,
+            (Repr::OverCeiling { .. }, _) => Code::L0402,
+            (_, Kind::BadRecords) => Code::L0401,
+            (_, Kind::BatchMismatch) => Code::L0501,
+            (_, Kind::Connect) => Code::L0601,
+            (_, Kind::Database) => Code::L0602,
+            (_, Kind::Exhausted) => Code::L0603,
+            (_, Kind::NoSpace) => Code::L0604,
+            (_, Kind::Unresolved) => Code::L0605,
+            (_, Kind::Interrupted) => Code::L0701,
+            (_, Kind::Internal) => Code::L0901,
+        }
+    }
+
+    /// The bad records that failed the batch, up to a limit; empty for other kinds.
+    pub fn bad_records(&self) -> &[Located] {
+        match &*self.0 {
+            Repr::BadRecords { found, .. } | Repr::OverCeiling { found, .. } => found,
+            _ => &[],
+        }
+    }
+
+    pub(crate) fn repr(&self) -> &Repr {
+        &self.0
+    }
+}
+
+fn is_connect(error: &landonce_store::Error) -> bool {
+    error.is_connect
+}
+
+impl<R: Into<Repr>> From<R> for Error {
+    fn from(repr: R) -> Self {
+        Self(Box::new(repr.into()))
+    }
+}

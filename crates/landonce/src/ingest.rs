@@ -1,0 +1,367 @@
+//! Ingest: one batch, one transaction, run again until it is known to have landed or known not to.
+
+mod build;
+mod feed;
+mod land;
+mod repeats;
+mod tally;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landonce_core::outcome::Outcome;
+use landonce_core::pipeline::{OnBad, Pipeline};
+use landonce_core::plan::{self, TablePlan};
+use landonce_core::retry::{Advice, Code};
+use landonce_store::inbox::{Claim, Settled};
+use landonce_store::seam::{Access, Connection, Todo, Work};
+use uuid::Uuid;
+
+use crate::batch::Batch;
+use crate::decode::{Format, Limits};
+use crate::error::{Error, Repr};
+use crate::failpoint;
+use crate::receipt::{Commit, Notes, Receipt, Status};
+use crate::retry::RetryPolicy;
+use land::Landed;
+
+/// How a batch is ingested.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// The run's id; a UUIDv7 made now when left out. It is provenance, never identity.
+    pub run_id: Option<Uuid>,
+    /// When the transaction is run again.
+    pub retry: RetryPolicy,
+    /// Told how far it is; called on whichever thread.
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+/// How far a batch is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// So many records have been read; the last began at this byte of the decoded payload.
+    Read {
+        /// Records.
+        records: u64,
+        /// Bytes.
+        offset: u64,
+    },
+    /// So many rows are to be written.
+    ToWrite {
+        /// Rows.
+        rows: u64,
+    },
+    /// So many of them have been.
+    Written {
+        /// Rows.
+        rows: u64,
+    },
+    /// An attempt has failed for a passing reason and the next begins after a wait.
+    Retry {
+        /// The attempt that failed, from 1.
+        attempt: u32,
+    },
+    /// COMMIT is sent next. Until now, stopping means that nothing lands; from now on only the answer tells. A callback that
+    /// doesn't return keeps the batch from landing.
+    Committing,
+}
+
+/// A batch on its way in: everything an attempt needs, cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Job {
+    pipeline: Arc<Pipeline>,
+    plan: Arc<TablePlan>,
+    batch: Batch,
+    format: Format,
+    limits: Limits,
+    claim: Claim,
+    is_preview: bool,
+    progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+impl Job {
+    fn keeps_bad(&self) -> bool {
+        matches!(self.pipeline.on_bad(), OnBad::Quarantine(_))
+    }
+
+    fn is_lexical(&self) -> bool {
+        matches!(self.format, Format::Csv(_)) || self.batch.entries().is_some_and(|entries| entries.is_lexical)
+    }
+
+    fn progress(&self, progress: Progress) {
+        if let Some(told) = &self.progress {
+            told(progress);
+        }
+    }
+}
+
+/// What a plan found: what a run would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// The batch has landed before: a run would skip it.
+    pub landed_before: Option<Settled>,
+    /// The counts as they would be.
+    pub outcome: Outcome,
+    /// What a person should know.
+    pub notes: Notes,
+    /// The first rows that would be written, with their records' texts.
+    pub samples: Vec<(Todo, String)>,
+    /// The target table would be made.
+    pub creates_table: bool,
+    /// How records become rows.
+    pub plan: TablePlan,
+}
+
+/// A place to connect to, again for every attempt.
+pub(crate) trait Connect {
+    type Connection: Connection;
+
+    async fn connect(&self) -> Result<Self::Connection, landonce_store::Error>;
+}
+
+/// Runs a batch's transaction until it has landed, is known to have landed before, or can't land.
+pub(crate) async fn ingest<D: Connect>(
+    database: &D,
+    pipeline: &Arc<Pipeline>,
+    batch: &Batch,
+    options: &Options,
+) -> Result<Receipt, Error> {
+    let claim = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
+    let started = Instant::now();
+    let mut tries = Tries { attempts: 0, was_connected: false, is_unanswered: false, was_internal: false };
+    loop {
+        tries.attempts += 1;
+        let failed = match attempt(database, pipeline, batch, options, &claim, &tries).await {
+            Ok(receipt) => return Ok(receipt),
+            Err(error) => error,
+        };
+        let Repr::Store(error) = failed.repr() else { return Err(failed) };
+        let advice = error.advice();
+        tries.is_unanswered |= advice == Advice::Resolve;
+        let policy = &options.retry;
+        let is_again = match advice {
+            Advice::Again | Advice::Resolve => true,
+            Advice::Once => !std::mem::replace(&mut tries.was_internal, true),
+            Advice::IfTimeoutsRetried => policy.timeouts,
+            // A wrong password while looking for the outcome doesn't tell the outcome.
+            Advice::Never | Advice::NoSpace => false,
+        };
+        let wait = policy.wait(tries.attempts);
+        tries.was_connected |= !error.is_connect;
+        // A place at which nobody has answered yet is more likely written wrongly than gone for a moment (C25).
+        let patience = if !tries.was_connected && is_unreachable(error) { NOBODY_THERE } else { policy.deadline };
+        let is_over = tries.attempts >= policy.attempts || started.elapsed() + wait > patience.min(policy.deadline);
+        if !is_again || is_over {
+            return Err(give_up(failed, &tries, started));
+        }
+        tracing::info!(attempt = tries.attempts, %error, "again after {} ms", wait.as_millis());
+        if let Some(told) = &options.progress {
+            told(Progress::Retry { attempt: tries.attempts });
+        }
+        tokio::time::sleep(wait).await;
+    }
+}
+
+/// How long a place is tried at which nobody has answered yet.
+const NOBODY_THERE: Duration = Duration::from_secs(3);
+
+/// No server answered, not even to say that it is starting or full.
+fn is_unreachable(error: &landonce_store::Error) -> bool {
+    error.is_connect && matches!(&error.code, Code::SqlState(state) if state.starts_with("08"))
+}
+
+/// What the attempts so far have shown.
+struct Tries {
+    attempts: u32,
+    /// One of them got as far as a connection.
+    was_connected: bool,
+    /// A COMMIT was sent and not answered: a batch found in the inbox under our run id is ours.
+    is_unanswered: bool,
+    was_internal: bool,
+}
+
+fn give_up(failed: Error, tries: &Tries, started: Instant) -> Error {
+    let Error(repr) = failed;
+    match *repr {
+        Repr::Store(last) if tries.is_unanswered => Repr::Unresolved { last }.into(),
+        Repr::Store(last) if tries.attempts > 1 => {
+            Repr::Exhausted { attempts: tries.attempts, elapsed_ms: started.elapsed().as_millis(), last }.into()
+        }
+        other => other.into(),
+    }
+}
+
+fn claim(pipeline: &Pipeline, batch: &Batch, run_id: Uuid) -> Claim {
+    Claim {
+        pipeline: pipeline.name().to_owned(),
+        batch_id: batch.id(),
+        digest: batch.digest(),
+        run_id,
+        source: batch.source().to_owned(),
+    }
+}
+
+/// One attempt: look, prepare, begin, land, commit.
+async fn attempt<D: Connect>(
+    database: &D,
+    pipeline: &Arc<Pipeline>,
+    batch: &Batch,
+    options: &Options,
+    claim: &Claim,
+    tries: &Tries,
+) -> Result<Receipt, Error> {
+    let mut connection = database.connect().await?;
+    failpoint::at("connected");
+    // One look without a lock, so that a redelivery writes nothing anywhere. The claim below is what decides.
+    if let Some(settled) = connection.look_up(&claim.key()).await? {
+        return found(settled, claim, tries);
+    }
+    connection.migrate().await?;
+    let plan = plan_for(&mut connection, pipeline).await?;
+    if plan.create {
+        connection.create_target(&plan).await?;
+    }
+    let job = Job {
+        format: batch.format(pipeline)?,
+        limits: Batch::limits(pipeline),
+        pipeline: Arc::clone(pipeline),
+        plan: Arc::new(plan),
+        batch: batch.clone(),
+        claim: claim.clone(),
+        is_preview: false,
+        progress: options.progress.clone(),
+    };
+    connection.begin(Access::Write).await?;
+    failpoint::at("begun");
+    let landed = land::land(&mut connection.work(), &job).await;
+    match landed {
+        Ok(Landed::New(outcome, notes)) => {
+            // 7. COMMIT.
+            if let Some(told) = &options.progress {
+                told(Progress::Committing);
+            }
+            connection.commit().await?;
+            failpoint::at("committed");
+            let commit = Commit::Clean;
+            let (batch_id, run_id) = (claim.batch_id.clone(), claim.run_id);
+            Ok(Receipt { status: Status::Processed, batch_id, run_id, outcome, attempts: tries.attempts, commit, notes })
+        }
+        Ok(Landed::Found(settled)) => {
+            connection.rollback().await;
+            found(settled, claim, tries)
+        }
+        Err(error) => {
+            connection.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+/// The inbox has the batch: it is a duplicate, or ours after a lost answer, or another batch under the same id.
+fn found(settled: Settled, claim: &Claim, tries: &Tries) -> Result<Receipt, Error> {
+    if settled.digest != claim.digest {
+        return Err(Repr::Mismatch {
+            pipeline: claim.pipeline.clone(),
+            batch_id: claim.batch_id.clone(),
+            then: hex::encode(settled.digest),
+            now: hex::encode(claim.digest),
+        }
+        .into());
+    }
+    let is_ours = tries.is_unanswered && settled.run_id == claim.run_id;
+    let (status, commit) = if is_ours {
+        (Status::Processed, Commit::Recovered)
+    } else {
+        (Status::SkippedDuplicate, Commit::Clean)
+    };
+    Ok(Receipt {
+        status,
+        batch_id: settled.batch_id,
+        run_id: settled.run_id,
+        outcome: settled.outcome,
+        attempts: tries.attempts,
+        commit,
+        notes: Notes::default(),
+    })
+}
+
+async fn plan_for<C: Connection>(connection: &mut C, pipeline: &Pipeline) -> Result<TablePlan, Error> {
+    let shape = connection.shape(&pipeline.target().table).await?;
+    Ok(plan::resolve(pipeline, shape.as_ref())?)
+}
+
+/// What a run would do, found out in a transaction that the database keeps from writing.
+pub(crate) async fn preview<C: Connection>(
+    mut connection: C,
+    pipeline: &Arc<Pipeline>,
+    batch: &Batch,
+    samples: usize,
+) -> Result<Preview, Error> {
+    let claim = claim(pipeline, batch, Uuid::nil());
+    let landed_before = connection.look_up(&claim.key()).await?;
+    if let Some(settled) = &landed_before
+        && settled.digest != claim.digest
+    {
+        let tries = Tries { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false };
+        found(settled.clone(), &claim, &tries)?;
+    }
+    let plan = plan_for(&mut connection, pipeline).await?;
+    let job = Job {
+        format: batch.format(pipeline)?,
+        limits: Batch::limits(pipeline),
+        pipeline: Arc::clone(pipeline),
+        plan: Arc::new(plan.clone()),
+        batch: batch.clone(),
+        claim,
+        is_preview: true,
+        progress: None,
+    };
+    connection.begin(Access::ReadOnly).await?;
+    let previewed = land::preview(&mut connection.work(), &job, samples).await;
+    connection.rollback().await;
+    let (outcome, notes, samples) = previewed?;
+    let samples =
+        samples.into_iter().map(|(todo, text)| (todo, String::from_utf8_lossy(&text).into_owned())).collect();
+    Ok(Preview { landed_before, outcome, notes, samples, creates_table: plan.create, plan })
+}
+
+/// Lands a batch inside a transaction that is somebody else's: no commit, no retry, no migration.
+pub(crate) async fn ingest_in<W: Work>(
+    work: &mut W,
+    shape: Option<&plan::TableShape>,
+    pipeline: &Arc<Pipeline>,
+    batch: &Batch,
+    options: &Options,
+) -> Result<Receipt, Error> {
+    let claim = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
+    let plan = plan::resolve(pipeline, shape)?;
+    if plan.create {
+        return Err(Error::declaration(format!(
+            "the table `{}` doesn't exist; inside your own transaction landonce makes none: make it first (`landonce setup --print`)",
+            plan.table
+        )));
+    }
+    let job = Job {
+        format: batch.format(pipeline)?,
+        limits: Batch::limits(pipeline),
+        pipeline: Arc::clone(pipeline),
+        plan: Arc::new(plan),
+        batch: batch.clone(),
+        claim: claim.clone(),
+        is_preview: false,
+        progress: options.progress.clone(),
+    };
+    let tries = Tries { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false };
+    match land::land(work, &job).await? {
+        Landed::Found(settled) => found(settled, &claim, &tries),
+        Landed::New(outcome, notes) => Ok(Receipt {
+            status: Status::Processed,
+            batch_id: claim.batch_id,
+            run_id: claim.run_id,
+            outcome,
+            attempts: 1,
+            commit: Commit::Clean,
+            notes,
+        }),
+    }
+}

@@ -1,0 +1,209 @@
+//! The batch transaction (F3), step by step. There is no second write path.
+//!
+//! The order must hold. The claim comes first, so that a concurrent twin waits before it does any work; the outcome is
+//! settled last, so that whoever finds the inbox row finds the counts in it; and both are in the transaction of the rows,
+//! so that a crash takes the claim with it.
+
+use std::sync::Arc;
+
+use landonce_core::outcome::Outcome;
+use landonce_core::plan::WriteMode;
+use landonce_store::inbox::{Claimed, Settled};
+use landonce_store::seam::{Class, Classified, Place, Todo, Work, Written};
+
+use super::build::{self, Built};
+use super::feed::{self, Fed};
+use super::tally::Tally;
+use super::{Job, Progress};
+use crate::decode::Texts;
+use crate::error::{Error, Repr};
+use crate::failpoint;
+use crate::receipt::Notes;
+
+/// Records whose rows are asked for at a time.
+const TODO: usize = 16_384;
+/// How many pairs of equal content a receipt shows.
+const SAMPLES: usize = 5;
+
+/// What a transaction found or did, before its COMMIT.
+pub(super) enum Landed {
+    /// The batch is in, when the COMMIT says so.
+    New(Outcome, Notes),
+    /// It had landed before; the transaction has written nothing.
+    Found(Settled),
+}
+
+/// Steps 1 to 6. Step 7, COMMIT, is the connection's.
+pub(super) async fn land<W: Work>(work: &mut W, job: &Job) -> Result<Landed, Error> {
+    // 1. claim: insert-or-skip. A twin that is under way makes this wait for its end.
+    if let Claimed::Found(settled) = work.claim(&job.claim).await? {
+        return Ok(Landed::Found(settled));
+    }
+    failpoint::at("claimed");
+    let mut tally = Tally::new(job);
+
+    // 2. stage: what identifies each record and tells that it changed. Bad records are listed, or kept.
+    work.open_stage(&job.plan).await?;
+    failpoint::at("stage_opened");
+    let texts = Arc::new(stage(work, job, &mut tally).await?);
+    failpoint::at("staged");
+    tally.check()?;
+
+    // 3. fold: one staged row per identity.
+    let classified = tell_apart(work, job, &mut tally, &texts).await?;
+    if job.plan.sender_id && classified.new > 0 {
+        let same = work.same_content(SAMPLES).await?;
+        tally.notes.same_content = same.count;
+        tally.notes.same_content_samples =
+            same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
+    }
+
+    // 4. write: only what is new or changed, in key order; then the deletes.
+    write(work, job, &mut tally, &texts, classified).await?;
+    failpoint::at("written");
+    if classified.deletes > 0 {
+        let deleted = work.delete().await?;
+        tally.outcome.deleted += deleted;
+        tally.outcome.unchanged += classified.deletes - deleted; // gone meanwhile: nothing left to delete
+    }
+    tally.check()?;
+    failpoint::at("bad_kept");
+
+    // 5. outbox: no pipeline has notifications yet.
+    // 6. settle: the outcome goes into the claimed row.
+    let resolved = tally.resolved();
+    let (outcome, notes) = tally.close()?;
+    if !resolved.is_empty() {
+        work.resolve_bad(&resolved, job.claim.run_id).await?;
+    }
+    work.settle(&job.claim, &outcome).await?;
+    failpoint::at("settled");
+    work.close_stage().await?;
+    // The digest in the inbox must be that of the bytes that were read.
+    job.batch.payload().check_unchanged()?;
+    failpoint::at("checked");
+    Ok(Landed::New(outcome, notes))
+}
+
+/// Steps 2 and 3 without a claim, for a plan. Returns the counts as they would be and what would be written first.
+pub(super) async fn preview<W: Work>(work: &mut W, job: &Job, samples: usize) -> Result<(Outcome, Notes, Vec<(Todo, Vec<u8>)>), Error> {
+    let mut tally = Tally::new(job);
+    work.open_stage(&job.plan).await?;
+    let texts = Arc::new(stage(work, job, &mut tally).await?);
+    tally.check()?;
+    let classified = tell_apart(work, job, &mut tally, &texts).await?;
+    tally.outcome.inserted = classified.new;
+    tally.outcome.updated = classified.changed;
+    tally.outcome.conflicts += classified.conflicts;
+    tally.outcome.deleted = classified.deletes;
+    let mut shown = Vec::new();
+    for todo in work.next_rows(samples).await? {
+        let mut text = Vec::new();
+        texts
+            .read(todo.place.offset, todo.place.len, &mut text)
+            .map_err(|error| Error::internal(format!("record {} can't be read again: {error}", todo.place.number)))?;
+        shown.push((todo, text));
+    }
+    work.close_stage().await?;
+    let (outcome, notes) = tally.close()?;
+    Ok((outcome, notes, shown))
+}
+
+async fn stage<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>) -> Result<Texts, Error> {
+    let encoder = work.encoder(&job.plan, &job.plan.stage_columns());
+    let mut feed = feed::start(job, encoder);
+    let mut refused = Vec::new();
+    while let Some(fed) = feed.recv().await {
+        match fed {
+            Fed::Chunk { read, offset, rows, bad } => {
+                job.progress(Progress::Read { records: read, offset });
+                tally.bad(work, bad).await?;
+                if !tally.is_lost() && !landonce_store::seam::Rows::is_empty(&rows) {
+                    refused.extend(work.stage(rows).await?);
+                }
+                failpoint::at("staged_some");
+            }
+            Fed::Done { read, texts } => {
+                tally.outcome.read = read;
+                tally.refused(work, Some(&texts), &refused).await?;
+                return Ok(texts);
+            }
+            Fed::Failed(source) => return Err(Repr::Decode { name: job.batch.source().to_owned(), source }.into()),
+        }
+    }
+    Err(Error::internal("the decoding thread ended without a word"))
+}
+
+async fn tell_apart<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>, texts: &Texts) -> Result<Classified, Error> {
+    let folded = work.fold().await?;
+    tally.outcome.duplicates = folded.duplicates;
+    tally.conflicts(work, texts, &folded.conflicts).await?;
+    failpoint::at("folded");
+    let classified = work.classify().await?;
+    job.progress(Progress::ToWrite { rows: classified.new + classified.changed });
+    tally.outcome.unchanged = classified.unchanged;
+    tally.outcome.stale = classified.stale;
+    failpoint::at("classified");
+    Ok(classified)
+}
+
+async fn write<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    texts: &Arc<Texts>,
+    classified: Classified,
+) -> Result<(), Error> {
+    if classified.new + classified.changed + classified.conflicts == 0 {
+        return Ok(());
+    }
+    let encoder = work.encoder(&job.plan, &job.plan.row_columns());
+    let mut builder = build::start(job, Arc::clone(texts), encoder);
+    let mut is_last = false;
+    let mut ahead = 0;
+    let mut done = 0;
+    loop {
+        // One chunk ahead: the builder reads and encodes it while the database writes the one before.
+        while !is_last && ahead < 2 {
+            let todo = work.next_rows(TODO).await?;
+            is_last = todo.is_empty();
+            let (conflicts, rows): (Vec<Todo>, Vec<Todo>) = todo.into_iter().partition(|todo| todo.class == Class::Conflict);
+            let places = |todo: Vec<Todo>| todo.into_iter().map(|todo| todo.place).collect::<Vec<Place>>();
+            tally.conflicts(work, texts, &places(conflicts)).await?;
+            if !rows.is_empty() {
+                ahead += 1;
+                if builder.wants.send(places(rows)).await.is_err() {
+                    break; // it has failed; its last word is waiting below
+                }
+            }
+        }
+        if ahead == 0 {
+            return Ok(());
+        }
+        match builder.built.recv().await {
+            Some(Built::Rows(rows)) => {
+                let written = work.write(rows, job.claim.run_id).await?;
+                done += written.inserted + written.updated;
+                count(work, tally, texts, job, written).await?;
+                job.progress(Progress::Written { rows: done });
+                failpoint::at("written_some");
+            }
+            Some(Built::ChunkDone) => ahead -= 1,
+            Some(Built::Failed(told)) => {
+                job.batch.payload().check_unchanged()?;
+                return Err(Error::internal(told));
+            }
+            None => return Err(Error::internal("the encoding thread ended without a word")),
+        }
+    }
+}
+
+async fn count<W: Work>(work: &mut W, tally: &mut Tally<'_>, texts: &Texts, job: &Job, written: Written) -> Result<(), Error> {
+    debug_assert!(job.plan.mode == WriteMode::Upsert || written.updated == 0, "insert-once never updates");
+    tally.outcome.inserted += written.inserted;
+    tally.outcome.updated += written.updated;
+    tally.outcome.unchanged += written.unchanged;
+    tally.outcome.stale += written.stale;
+    tally.conflicts(work, texts, &written.conflicts).await?;
+    tally.refused(work, Some(texts), &written.refused).await
+}

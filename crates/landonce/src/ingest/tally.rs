@@ -1,0 +1,157 @@
+//! The counts as they grow, and the bad records met on the way.
+
+use std::collections::HashSet;
+
+use landonce_core::bad_record::{BadKind, BadRecord};
+use landonce_core::outcome::Outcome;
+use landonce_core::pipeline::OnBad;
+use landonce_store::quarantine::BadRow;
+use landonce_store::seam::{Place, Refused, Work};
+
+use super::Job;
+use super::feed::Bad;
+use crate::decode::Texts;
+use crate::error::{Error, Located, Repr};
+use crate::receipt::Notes;
+
+/// How many bad records an error or a receipt lists.
+const LISTED: usize = 100;
+
+/// What has become of the batch so far.
+pub(super) struct Tally<'j> {
+    job: &'j Job,
+    pub(super) outcome: Outcome,
+    pub(super) notes: Notes,
+    bad: u64,
+    found: Vec<Located>,
+    /// The numbers of the bad records, when the batch is made of quarantine entries.
+    still_bad: HashSet<u64>,
+}
+
+impl<'j> Tally<'j> {
+    pub(super) fn new(job: &'j Job) -> Self {
+        Self { job, outcome: Outcome::default(), notes: Notes::default(), bad: 0, found: Vec::new(), still_bad: HashSet::new() }
+    }
+
+    /// Whether the batch is lost already, so that only the listing goes on.
+    pub(super) fn is_lost(&self) -> bool {
+        self.bad > 0 && self.job.pipeline.on_bad() == OnBad::Fail
+    }
+
+    /// Bad records from the first pass.
+    pub(super) async fn bad<W: Work>(&mut self, work: &mut W, bad: Vec<Bad>) -> Result<(), Error> {
+        for one in &bad {
+            self.count(one.number, &one.why);
+        }
+        if self.job.keeps_bad() {
+            let rows: Vec<BadRow<'_>> = bad.iter().map(|one| self.row(one.number, one.why.clone(), &one.raw)).collect();
+            self.keep(work, &rows).await?;
+        }
+        Ok(())
+    }
+
+    /// Rows that the database refused.
+    pub(super) async fn refused<W: Work>(&mut self, work: &mut W, texts: Option<&Texts>, refused: &[Refused]) -> Result<(), Error> {
+        for one in refused {
+            let why = BadRecord::new(BadKind::Refused, one.name.as_str(), one.message.as_str());
+            self.count(one.place.number, &why);
+            if let (true, Some(texts)) = (self.job.keeps_bad(), texts) {
+                let raw = Self::text(texts, one.place)?;
+                let row = self.row(one.place.number, why, &raw);
+                self.keep(work, &[row]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records in conflict: kept in every mode, never silently dropped.
+    pub(super) async fn conflicts<W: Work>(&mut self, work: &mut W, texts: &Texts, places: &[Place]) -> Result<(), Error> {
+        for place in places {
+            let why = BadRecord::new(BadKind::Conflict, "", "the version is there already with other content");
+            self.outcome.conflicts += 1;
+            self.list(place.number, &why);
+            let raw = Self::text(texts, *place)?;
+            let row = self.row(place.number, why, &raw);
+            self.keep(work, &[row]).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the bad records are more than the pipeline allows; to be asked once all have been read, and again once
+    /// all have been written.
+    pub(super) fn check(&mut self) -> Result<(), Error> {
+        let source_name = self.job.batch.source().to_owned();
+        match self.job.pipeline.on_bad() {
+            OnBad::Fail if self.bad > 0 => {
+                Err(Repr::BadRecords { source_name, found: std::mem::take(&mut self.found), total: self.bad }.into())
+            }
+            OnBad::Quarantine(ceiling) if ceiling.is_over(self.bad, self.outcome.read) => {
+                let (bad, read) = (self.bad, self.outcome.read);
+                Err(Repr::OverCeiling { source_name, bad, read, found: std::mem::take(&mut self.found) }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The quarantine entries that have landed: those whose record isn't bad any more.
+    pub(super) fn resolved(&self) -> Vec<[u8; 32]> {
+        let ids = self.job.batch.entries().into_iter().flat_map(|entries| &entries.ids);
+        (1..).zip(ids).filter(|(number, _)| !self.still_bad.contains(number)).map(|(_, id)| *id).collect()
+    }
+
+    /// The counts and notes, once they add up (X3).
+    pub(super) fn close(mut self) -> Result<(Outcome, Notes), Error> {
+        self.outcome.quarantined = self.bad;
+        if self.outcome.accounted() != self.outcome.read {
+            return Err(Error::internal(format!("{} records read, {} accounted for: {:?}", self.outcome.read, self.outcome.accounted(), self.outcome)));
+        }
+        self.notes.kept = self.found;
+        Ok((self.outcome, self.notes))
+    }
+
+    fn count(&mut self, number: u64, why: &BadRecord) {
+        self.bad += 1;
+        if self.job.batch.entries().is_some() {
+            self.still_bad.insert(number);
+        }
+        self.list(number, why);
+    }
+
+    fn list(&mut self, number: u64, why: &BadRecord) {
+        if self.found.len() < LISTED {
+            self.found.push(Located { number, bad: why.clone() });
+        }
+    }
+
+    fn row<'r>(&self, number: u64, bad: BadRecord, raw: &'r [u8]) -> BadRow<'r>
+    where
+        'j: 'r,
+    {
+        let claim = &self.job.claim;
+        BadRow {
+            pipeline: &claim.pipeline,
+            batch_id: &claim.batch_id,
+            run_id: claim.run_id,
+            source: &claim.source,
+            number,
+            bad,
+            raw,
+        }
+    }
+
+    async fn keep<W: Work>(&mut self, work: &mut W, rows: &[BadRow<'_>]) -> Result<(), Error> {
+        if self.job.is_preview || rows.is_empty() {
+            return Ok(());
+        }
+        self.notes.kept_new += work.keep_bad(rows).await?;
+        Ok(())
+    }
+
+    fn text(texts: &Texts, place: Place) -> Result<Vec<u8>, Error> {
+        let mut raw = Vec::new();
+        texts
+            .read(place.offset, place.len, &mut raw)
+            .map_err(|error| Error::internal(format!("record {} can't be read again: {error}", place.number)))?;
+        Ok(raw)
+    }
+}

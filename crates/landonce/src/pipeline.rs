@@ -1,0 +1,155 @@
+//! A pipeline as the library's users hold it: from YAML, from a file, or built in code; then `ingest`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use landonce_core::pipeline::Pipeline as Declared;
+use landonce_core::spec::Spec;
+
+use crate::batch::Batch;
+use crate::error::{Error, Repr};
+use crate::ingest::{Options, Preview};
+use crate::receipt::Receipt;
+use crate::store::Store;
+
+/// A declared pipeline, checked and ready. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Pipeline {
+    declared: Arc<Declared>,
+    store_url: Option<String>,
+    base: PathBuf,
+}
+
+impl Pipeline {
+    /// From a pipeline file. The source's glob is relative to the file's folder.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let yaml = std::fs::read_to_string(path)
+            .map_err(|error| Error::declaration(format!("{}: {error}", path.display())))?;
+        let mut pipeline = Self::parse(&yaml, &path.display().to_string())?;
+        pipeline.base = path.parent().map(Path::to_owned).unwrap_or_default();
+        Ok(pipeline)
+    }
+
+    /// From a pipeline file's text.
+    pub fn from_yaml(yaml: &str) -> Result<Self, Error> {
+        Self::parse(yaml, "pipeline")
+    }
+
+    /// From a [`Spec`] made in code.
+    pub fn from_spec(spec: Spec) -> Result<Self, Error> {
+        Self::resolve(spec, "pipeline")
+    }
+
+    fn parse(yaml: &str, path: &str) -> Result<Self, Error> {
+        let spec = Spec::parse(yaml).map_err(|source| Repr::Spec { path: path.to_owned(), source })?;
+        Self::resolve(spec, path)
+    }
+
+    fn resolve(spec: Spec, path: &str) -> Result<Self, Error> {
+        let store_url = spec.store.clone();
+        let declared = Declared::new(spec).map_err(|source| Repr::Pipeline { path: path.to_owned(), source })?;
+        Ok(Self { declared: Arc::new(declared), store_url, base: PathBuf::new() })
+    }
+
+    /// What was declared.
+    pub fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    /// The pipeline's name.
+    pub fn name(&self) -> &str {
+        self.declared.name()
+    }
+
+    /// The store that the pipeline names, with `${NAME}` taken from the environment.
+    pub fn store_url(&self) -> Result<Option<String>, Error> {
+        self.store_url.as_deref().map(expand).transpose()
+    }
+
+    /// The files of the source's glob, in name order: each is a batch of its own. An error when there is none.
+    pub fn source_files(&self) -> Result<Vec<PathBuf>, Error> {
+        let Some(pattern) = &self.declared.source().file else {
+            return Err(Error::declaration("the pipeline names no `source.file`; name one, or give a file on the command line"));
+        };
+        let pattern = self.base.join(pattern);
+        let pattern = pattern.to_string_lossy();
+        let malformed = |error: &dyn std::fmt::Display| Error::declaration(format!("source.file `{pattern}`: {error}"));
+        let mut files = Vec::new();
+        for found in glob::glob(&pattern).map_err(|error| malformed(&error))? {
+            let found = found.map_err(|error| malformed(&error))?;
+            if !found.is_dir() {
+                files.push(found);
+            }
+        }
+        if files.is_empty() {
+            return Err(Error::declaration(format!("source.file `{pattern}`: no such file; check the path (it is relative to the pipeline file)")));
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Lands a batch: in one transaction, retried as a whole, once.
+    pub async fn ingest(&self, store: &Store, batch: &Batch) -> Result<Receipt, Error> {
+        self.ingest_with(store, batch, &Options::default()).await
+    }
+
+    /// [`Pipeline::ingest`], with options.
+    pub async fn ingest_with(&self, store: &Store, batch: &Batch, options: &Options) -> Result<Receipt, Error> {
+        store.ingest(&self.declared, batch, options).await
+    }
+
+    /// Lands a batch inside your own open transaction: nothing is committed, nothing retried; what you do in the same
+    /// transaction stands or falls with it. `transaction` is a `tokio_postgres::Transaction` or a
+    /// `rusqlite::Transaction`; landonce's tables must be there ([`Store::migrate`]).
+    pub async fn ingest_in<T: crate::store::CallersTransaction>(
+        &self,
+        transaction: &mut T,
+        batch: &Batch,
+        options: &Options,
+    ) -> Result<Receipt, Error> {
+        transaction.ingest(&self.declared, batch, options).await
+    }
+
+    /// What a run would do: counts and the first `samples` changes. Writes nothing, not even in landonce's own tables; the
+    /// database itself is told to refuse writes.
+    pub async fn preview(&self, store: &Store, batch: &Batch, samples: usize) -> Result<Preview, Error> {
+        store.preview(&self.declared, batch, samples).await
+    }
+}
+
+/// Puts environment variables into `${NAME}`. The error names the variable, never a value.
+fn expand(text: &str) -> Result<String, Error> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        out.push_str(&rest[..at]);
+        let inside = &rest[at + 2..];
+        let end = inside.find('}').ok_or_else(|| Error::declaration("store: `${` isn't closed by `}`"))?;
+        let name = &inside[..end];
+        let value = std::env::var(name)
+            .map_err(|_| Error::declaration(format!("store: the environment variable `{name}` isn't set")))?;
+        out.push_str(&value);
+        rest = &inside[end + 1..];
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_variable_is_named() {
+        assert!(expand("postgres://u:${LANDONCE_NO_SUCH}@h/d").unwrap_err().to_string().contains("`LANDONCE_NO_SUCH` isn't set"));
+        assert_eq!(expand("sqlite:x.db").unwrap(), "sqlite:x.db");
+        assert!(expand("a${b").is_err());
+    }
+
+    #[test]
+    fn a_file_without_a_match_is_an_error_not_an_empty_run() {
+        let pipeline = Pipeline::from_yaml("pipeline: p\nidentity: [id]\ntarget: {table: t}\nsource: {file: 'no/such/*.x'}").unwrap();
+        assert!(pipeline.source_files().unwrap_err().to_string().contains("no such file"));
+    }
+}

@@ -1,0 +1,76 @@
+//! What became of a batch.
+
+use landonce_core::outcome::Outcome;
+use uuid::Uuid;
+
+use crate::error::Located;
+
+/// What became of a batch. A duplicate is a value, not an error.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Receipt {
+    /// Whether this delivery landed or an earlier one had.
+    pub status: Status,
+    /// The batch's id.
+    pub batch_id: String,
+    /// The run that landed it: this one, or for a skipped duplicate the earlier one.
+    pub run_id: Uuid,
+    /// The counts; for a skipped duplicate those of the delivery that landed.
+    pub outcome: Outcome,
+    /// How many times the transaction was tried by this call.
+    pub attempts: u32,
+    /// How the commit is known.
+    pub commit: Commit,
+    /// What a person should know: kept records, equal content under several ids.
+    pub notes: Notes,
+}
+
+/// Whether this delivery landed or an earlier one had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// This delivery landed.
+    Processed,
+    /// An earlier delivery of the same batch had landed; nothing was written anywhere.
+    SkippedDuplicate,
+}
+
+impl Status {
+    /// The spelling in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Processed => "processed",
+            Self::SkippedDuplicate => "skipped_duplicate",
+        }
+    }
+}
+
+/// How the commit is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commit {
+    /// The database answered.
+    Clean,
+    /// COMMIT's answer was lost; the inbox told that it had landed (X4).
+    Recovered,
+}
+
+impl Commit {
+    /// The spelling in reports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Clean => "clean",
+            Self::Recovered => "recovered",
+        }
+    }
+}
+
+/// What a person should know about a batch beyond its counts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Notes {
+    /// Bad records and conflicts that were kept aside, up to a limit.
+    pub kept: Vec<Located>,
+    /// Quarantine entries that were not there before.
+    pub kept_new: u64,
+    /// New rows whose content was there under another sender's id (G3).
+    pub same_content: u64,
+    /// Some of them: the record's number, and the other row's key.
+    pub same_content_samples: Vec<(u64, String)>,
+}

@@ -1,0 +1,192 @@
+//! A store: a database by its URL. SQLite runs on a blocking thread, PostgreSQL on the async runtime; above this file
+//! nobody needs to know which.
+
+mod callers;
+
+use std::sync::Arc;
+
+use landonce_core::pipeline::Pipeline as Declared;
+use landonce_core::plan;
+use landonce_store::inbox::Settled;
+use landonce_store::quarantine::Entry;
+use landonce_store::seam::Connection;
+use landonce_store::{postgres, sqlite};
+
+use crate::batch::Batch;
+use crate::error::Error;
+use crate::ingest::{self, Connect, Options, Preview};
+use crate::pipeline::Pipeline;
+use crate::receipt::Receipt;
+
+pub use callers::CallersTransaction;
+
+/// A database that landonce writes to.
+#[derive(Debug, Clone)]
+pub struct Store(Backend);
+
+#[derive(Debug, Clone)]
+enum Backend {
+    Sqlite(sqlite::Database),
+    Postgres(postgres::Database),
+}
+
+impl Connect for postgres::Database {
+    type Connection = postgres::Session;
+
+    async fn connect(&self) -> Result<postgres::Session, landonce_store::Error> {
+        self.connect().await
+    }
+}
+
+impl Connect for sqlite::Database {
+    type Connection = sqlite::Session;
+
+    async fn connect(&self) -> Result<sqlite::Session, landonce_store::Error> {
+        self.connect()
+    }
+}
+
+/// Runs a future that never waits for the runtime (SQLite's) on a thread that may block.
+async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
+    make: impl FnOnce() -> F + Send + 'static,
+) -> Result<T, Error> {
+    let runtime = tokio::runtime::Handle::current();
+    let task = tokio::task::spawn_blocking(move || runtime.block_on(make()));
+    task.await.unwrap_or_else(|failed| Err(Error::internal(format!("the SQLite thread ended: {failed}"))))
+}
+
+impl Store {
+    /// A store from its URL: `sqlite:PATH` (or a path that ends in `.db`, `.sqlite`, `.sqlite3`), `postgres://…`. Nothing is
+    /// connected or made yet.
+    pub fn open(url: &str) -> Result<Self, Error> {
+        let is_path = [".db", ".sqlite", ".sqlite3"].iter().any(|end| url.ends_with(end)) && !url.contains("://");
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return Ok(Self(Backend::Postgres(postgres::Database::from_url(url)?)));
+        }
+        if let Some(path) = url.strip_prefix("sqlite:").or(is_path.then_some(url)) {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() {
+                return Err(Error::declaration("store: `sqlite:` names no file; write `sqlite:landonce.db`"));
+            }
+            return Ok(Self(Backend::Sqlite(sqlite::Database::new(path))));
+        }
+        let scheme = url.split(':').next().unwrap_or_default();
+        Err(Error::declaration(format!("store: `{scheme}` is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE")))
+    }
+
+    /// Where it is, without secrets.
+    pub fn place(&self) -> String {
+        match &self.0 {
+            Backend::Sqlite(database) => format!("sqlite:{}", database.path().display()),
+            Backend::Postgres(database) => database.place().to_owned(),
+        }
+    }
+
+    pub(crate) async fn ingest(&self, pipeline: &Arc<Declared>, batch: &Batch, options: &Options) -> Result<Receipt, Error> {
+        match &self.0 {
+            Backend::Postgres(database) => ingest::ingest(database, pipeline, batch, options).await,
+            Backend::Sqlite(database) => {
+                let (database, pipeline) = (database.clone(), Arc::clone(pipeline));
+                let (batch, options) = (batch.clone(), options.clone());
+                blocking(move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await }).await
+            }
+        }
+    }
+
+    pub(crate) async fn preview(&self, pipeline: &Arc<Declared>, batch: &Batch, samples: usize) -> Result<Preview, Error> {
+        match &self.0 {
+            Backend::Postgres(database) => ingest::preview(database.connect().await?, pipeline, batch, samples).await,
+            Backend::Sqlite(database) => {
+                let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
+                blocking(move || async move {
+                    ingest::preview(database.connect_read_only()?, &pipeline, &batch, samples).await
+                })
+                .await
+            }
+        }
+    }
+
+    /// Makes or upgrades landonce's own tables; safe at any time, also by several processes at once. Every run does it by
+    /// itself where it has the rights.
+    pub async fn migrate(&self) -> Result<(), Error> {
+        match &self.0 {
+            Backend::Postgres(database) => Ok(database.connect().await?.migrate().await?),
+            Backend::Sqlite(database) => {
+                let database = database.clone();
+                blocking(move || async move { Ok(database.connect()?.migrate().await?) }).await
+            }
+        }
+    }
+
+    /// Makes landonce's own tables, and the pipeline's target if there is none.
+    pub async fn set_up(&self, pipeline: &Pipeline) -> Result<(), Error> {
+        async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
+            connection.migrate().await?;
+            let shape = connection.shape(&pipeline.target().table).await?;
+            let plan = plan::resolve(pipeline, shape.as_ref())?;
+            if plan.create {
+                connection.create_target(&plan).await?;
+            }
+            Ok(())
+        }
+        match &self.0 {
+            Backend::Postgres(database) => make(database.connect().await?, pipeline.declared()).await,
+            Backend::Sqlite(database) => {
+                let (database, pipeline) = (database.clone(), pipeline.clone());
+                blocking(move || async move { make(database.connect()?, pipeline.declared()).await }).await
+            }
+        }
+    }
+
+    /// The DDL of landonce's own tables, and of the pipeline's target as landonce would make it: for a DBA. Connects to
+    /// nothing.
+    pub fn setup_sql(&self, pipeline: Option<&Pipeline>) -> Result<String, Error> {
+        let plan = pipeline.map(|pipeline| plan::resolve(pipeline.declared(), None)).transpose()?;
+        let (mut sql, target) = match &self.0 {
+            Backend::Sqlite(_) => (sqlite::setup_sql(), plan.as_ref().map(sqlite::create_target_sql).transpose()?),
+            Backend::Postgres(_) => (postgres::setup_sql(), plan.as_ref().map(postgres::create_target_sql).transpose()?),
+        };
+        if let Some(target) = target {
+            sql.push('\n');
+            sql.push_str(&target);
+        }
+        Ok(sql)
+    }
+
+    /// The batches that have landed, newest first. None where there are no tables of landonce's yet.
+    pub async fn batches(&self, limit: usize) -> Result<Vec<Settled>, Error> {
+        match &self.0 {
+            Backend::Postgres(database) => Ok(database.connect().await?.batches(limit).await?),
+            Backend::Sqlite(database) => {
+                let database = database.clone();
+                blocking(move || async move { Ok(database.connect_read_only()?.batches(limit)?) }).await
+            }
+        }
+    }
+
+    /// Quarantine entries, newest first: of one pipeline, or of all.
+    pub async fn quarantine(&self, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>, Error> {
+        match &self.0 {
+            Backend::Postgres(database) => Ok(database.connect().await?.quarantine(pipeline, limit).await?),
+            Backend::Sqlite(database) => {
+                let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
+                blocking(move || async move { Ok(database.connect_read_only()?.quarantine(pipeline.as_deref(), limit)?) }).await
+            }
+        }
+    }
+
+    /// The quarantine entry whose id begins with these hex digits. An error when there is none, or more than one.
+    pub async fn quarantine_entry(&self, id_prefix: &str) -> Result<Entry, Error> {
+        match &self.0 {
+            Backend::Postgres(database) => found(id_prefix, database.connect().await?.quarantine_entry(id_prefix).await?),
+            Backend::Sqlite(database) => {
+                let (database, id) = (database.clone(), id_prefix.to_owned());
+                blocking(move || async move { found(&id, database.connect_read_only()?.quarantine_entry(&id)?) }).await
+            }
+        }
+    }
+}
+
+fn found(id_prefix: &str, entry: Option<Entry>) -> Result<Entry, Error> {
+    entry.ok_or_else(|| Error::declaration(format!("no quarantine entry's id begins with `{id_prefix}`; `landonce quarantine list` shows them")))
+}

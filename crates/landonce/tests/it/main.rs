@@ -1,0 +1,18 @@
+//! The promise, one guarantee a file, each on every store.
+
+#![expect(clippy::unwrap_used, reason = "a failed test says where")]
+
+mod given;
+
+mod bad_records;
+mod callers_transaction;
+mod deliveries;
+mod existing_tables;
+mod keys_and_values;
+mod lost_answers;
+mod order;
+mod passing_failures;
+mod patterns;
+mod replay;
+mod sender_ids;
+mod twins;
