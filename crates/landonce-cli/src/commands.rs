@@ -1,0 +1,101 @@
+//! One file a command: its arguments, what it checks before anything is touched, what it does.
+
+mod completions;
+mod explain;
+mod init;
+mod key;
+mod plan;
+mod quarantine;
+mod run;
+mod schema;
+mod setup;
+mod status;
+
+use clap::Subcommand;
+
+use crate::args::OutputForm;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::interrupt::Gate;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Land batches, each in one transaction; a batch that has landed before is skipped.
+    Run(run::Args),
+    /// Show what a run would do, without writing anything.
+    Plan(plan::Args),
+    /// Look at a sample and write a first pipeline file.
+    Init(init::Args),
+    /// Look at identities.
+    Key(key::Args),
+    /// Show what has landed, newest first.
+    Status(status::Args),
+    /// Show bad records that were kept aside, or deliver them again.
+    Quarantine(quarantine::Args),
+    /// Make landonce's tables, or print the DDL for a DBA.
+    Setup(setup::Args),
+    /// Explain an error code.
+    Explain(explain::Args),
+    /// Print the JSON Schema of pipeline files.
+    Schema,
+    /// Print a shell's completion script.
+    Completions(completions::Args),
+}
+
+/// A command whose arguments have been checked.
+#[derive(Debug)]
+pub(crate) enum Job {
+    /// `run`
+    Run(run::Job),
+    /// `plan`
+    Plan(plan::Job),
+    /// `init`
+    Init(init::Job),
+    /// `key explain`
+    Key(key::Job),
+    /// `status`
+    Status(status::Job),
+    /// `quarantine …`
+    Quarantine(quarantine::Job),
+    /// `setup`
+    Setup(setup::Job),
+    /// `explain`
+    Explain(explain::Args),
+    /// `schema`
+    Schema,
+    /// `completions`
+    Completions(completions::Args),
+}
+
+/// Checks all that can be checked without a database.
+pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
+    Ok(match command {
+        Command::Run(args) => Job::Run(run::validate(args)?),
+        Command::Plan(args) => Job::Plan(plan::validate(args)?),
+        Command::Init(args) => Job::Init(init::validate(args)?),
+        Command::Key(args) => Job::Key(key::validate(args)?),
+        Command::Status(args) => Job::Status(status::validate(&args)?),
+        Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
+        Command::Setup(args) => Job::Setup(setup::validate(&args)?),
+        Command::Explain(args) => Job::Explain(args),
+        Command::Schema => Job::Schema,
+        Command::Completions(args) => Job::Completions(args),
+    })
+}
+
+/// Does it.
+pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, Failure> {
+    match job {
+        Job::Run(job) => run::run(job, form, &gate).await,
+        Job::Plan(job) => plan::run(job, form).await,
+        Job::Init(job) => init::run(job, form).await,
+        Job::Key(job) => key::run(job, form).await,
+        Job::Status(job) => status::run(job, form).await,
+        Job::Quarantine(job) => quarantine::run(job, form, gate).await,
+        Job::Setup(job) => setup::run(job, form).await,
+        Job::Explain(args) => explain::run(&args, form),
+        Job::Schema => schema::run(),
+        Job::Completions(args) => completions::run(&args),
+    }
+}

@@ -1,0 +1,144 @@
+//! `landonce run`: land batches, one after the other, each in a transaction of its own.
+
+use std::time::Instant;
+
+use landonce::{Batch, Options, Receipt, Store};
+
+use crate::args::{AttemptArgs, Delivery, DeliveryArgs, OutputForm, StoreArgs};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::input::Input;
+use crate::interrupt::Gate;
+use crate::place;
+use crate::progress::Bar;
+use crate::report::{self, BatchReport, Batches, Way};
+
+const EXAMPLES: &str = "\
+Examples:
+  landonce run events.ndjson --into duty_event --key flight_id,event_kind,instant_utc
+  landonce run 'orders/*.csv.gz' --into order_line --key order,line --column amount:'decimal(20,8)'
+  landonce run flights.yaml --store postgres://app@db.example/flights
+  curl -s https://… | landonce run - --format json --into crew --key id --batch-id roster-2013-03-01";
+
+/// `landonce run`
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    attempts: AttemptArgs,
+
+    /// Leave the files behind a failed one for the next run.
+    #[arg(long)]
+    stop_on_failure: bool,
+
+    /// No progress bar; there is none anyway unless stderr is a terminal.
+    #[arg(long)]
+    no_progress: bool,
+
+    // Last, because its heading holds for all that follows.
+    #[command(flatten)]
+    delivery: DeliveryArgs,
+}
+
+/// A checked `run`.
+#[derive(Debug)]
+pub(crate) struct Job {
+    delivery: Delivery,
+    store: Store,
+    options: OptionsOf,
+    is_stopping_on_failure: bool,
+    has_progress: bool,
+}
+
+/// The options without their callback, which each batch brings.
+struct OptionsOf(Options);
+
+impl std::fmt::Debug for OptionsOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Options").field(&self.0.run_id).field(&self.0.retry).finish()
+    }
+}
+
+pub(super) fn validate(args: Args) -> Result<Job, Failure> {
+    let delivery = args.delivery.resolve()?;
+    Ok(Job {
+        store: place::choose(&args.store, Some(&delivery.pipeline))?,
+        delivery,
+        options: OptionsOf(args.attempts.options()),
+        is_stopping_on_failure: args.stop_on_failure,
+        has_progress: !args.no_progress,
+    })
+}
+
+pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit, Failure> {
+    let inputs = &job.delivery.inputs;
+    let is_one = inputs.len() == 1;
+    let name_width =
+        inputs.iter().map(|input| report::line(&input.name()).chars().count()).max().unwrap_or(0);
+    let mut done: Vec<BatchReport> = Vec::new();
+    for input in inputs {
+        if gate.is_stopping() || (job.is_stopping_on_failure && done.iter().any(BatchReport::is_failed)) {
+            break;
+        }
+        let (batch, failure) = job.land(input, gate).await;
+        // The object of one batch, and its lines for people, are told before anything else can go wrong.
+        if !form.is_json() && !is_one {
+            report::print(&batch.one_line(name_width))?;
+            report::print(&batch.notes())?;
+        }
+        if let Some(failure) = failure {
+            report::failure(&failure);
+        } else if !form.is_json() && is_one {
+            report::print(&batch.paragraph())?;
+        }
+        done.push(batch);
+    }
+    match done.as_slice() {
+        [one] if is_one && form.is_json() => report::json(one)?,
+        many if form.is_json() => report::json(&Batches::new(many))?,
+        many if !is_one => report::print(&Batches::new(many).total(inputs.len() - many.len()))?,
+        _ => {}
+    }
+    Ok(if done.iter().any(BatchReport::is_failed) { Exit::CouldNot } else { Exit::Fine })
+}
+
+impl Job {
+    /// Lands one batch and says what became of it.
+    async fn land(&self, input: &Input, gate: &Gate) -> (BatchReport, Option<Failure>) {
+        let started = Instant::now();
+        let way = Way {
+            pipeline: self.delivery.pipeline.name().to_owned(),
+            source: input.name(),
+            target: self.delivery.pipeline.declared().target().table.to_string(),
+            store: self.store.place(),
+        };
+        let bar = Bar::new(&report::line(&way.source), self.has_progress);
+        let mut batch_id = None;
+        let landed = async {
+            let mut batch = input.open().await?;
+            if let Some(id) = &self.delivery.batch_id {
+                batch = batch.with_id(id.clone());
+            }
+            batch_id = Some(batch.id());
+            self.ingest(&batch, &bar, gate).await
+        };
+        let landed = landed.await;
+        gate.settled();
+        drop(bar);
+        match landed {
+            Ok(receipt) => (BatchReport::landed(way, &receipt, started.elapsed()), None),
+            Err(failure) => {
+                let run_id = self.options.0.run_id.unwrap_or_default();
+                (BatchReport::failed(way, batch_id, run_id, &failure, started.elapsed()), Some(failure))
+            }
+        }
+    }
+
+    async fn ingest(&self, batch: &Batch, bar: &Bar, gate: &Gate) -> Result<Receipt, Failure> {
+        let mut options = self.options.0.clone();
+        options.progress = Some(bar.told(batch, gate.clone()));
+        Ok(self.delivery.pipeline.ingest_with(&self.store, batch, &options).await?)
+    }
+}

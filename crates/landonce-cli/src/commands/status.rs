@@ -1,0 +1,128 @@
+//! `landonce status`: what has landed, by which run, and what is in the quarantine. Makes nothing, not even the file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use landonce::{Outcome, Settled, Store};
+use serde::Serialize;
+use uuid::Uuid;
+
+use crate::args::{OutputForm, StoreArgs, pipeline_store};
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::report::{self, Table};
+
+/// How many quarantine entries are counted.
+const COUNTED: usize = 10_000;
+
+/// How wide the sources are shown, in characters.
+const SOURCE: usize = 40;
+
+/// `landonce status`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// A pipeline file that names the store.
+    #[arg(value_name = "PIPELINE.yaml")]
+    pipeline: Option<PathBuf>,
+
+    #[command(flatten)]
+    store: StoreArgs,
+
+    /// How many batches are shown.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+}
+
+/// A checked `status`.
+#[derive(Debug)]
+pub(crate) struct Job {
+    store: Store,
+    limit: usize,
+}
+
+/// The JSON object.
+#[derive(Serialize)]
+struct Report {
+    store: String,
+    batches: Vec<BatchRow>,
+    quarantine: BTreeMap<String, usize>,
+}
+
+#[derive(Serialize)]
+struct BatchRow {
+    settled_at: String,
+    pipeline: String,
+    batch_id: String,
+    digest: String,
+    run_id: Uuid,
+    source: String,
+    #[serde(flatten)]
+    outcome: Outcome,
+}
+
+impl BatchRow {
+    fn new(settled: Settled) -> Self {
+        Self {
+            settled_at: settled.settled_at,
+            pipeline: settled.pipeline,
+            batch_id: settled.batch_id,
+            digest: hex::encode(settled.digest),
+            run_id: settled.run_id,
+            source: settled.source,
+            outcome: settled.outcome,
+        }
+    }
+}
+
+pub(super) fn validate(args: &Args) -> Result<Job, Failure> {
+    let (store, _) = pipeline_store(args.pipeline.as_deref(), &args.store)?;
+    Ok(Job { store, limit: args.limit })
+}
+
+pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
+    let batches = job.store.batches(job.limit).await?.into_iter().map(BatchRow::new).collect();
+    let mut quarantine: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in
+        job.store.quarantine(None, COUNTED).await?.into_iter().filter(|entry| entry.resolved_by.is_none())
+    {
+        *quarantine.entry(entry.pipeline).or_default() += 1;
+    }
+    let report = Report { store: job.store.place(), batches, quarantine };
+    if form.is_json() {
+        report::json(&report)?;
+    } else {
+        report::print(&report.text(job.limit))?;
+    }
+    Ok(Exit::Fine)
+}
+
+impl Report {
+    fn text(&self, limit: usize) -> String {
+        let place = report::line(&self.store);
+        if self.batches.is_empty() && self.quarantine.is_empty() {
+            return format!("nothing has landed in {place} yet\n");
+        }
+        let mut table = Table::new(&["landed at (UTC)", "pipeline", "batch", "source", "run", "counts"]);
+        for batch in &self.batches {
+            table.push(vec![
+                report::moment(&batch.settled_at),
+                report::line(&batch.pipeline).into_owned(),
+                report::line(report::short(&batch.batch_id)).into_owned(),
+                report::tail(&report::line(&batch.source), SOURCE).into_owned(),
+                batch.run_id.to_string(),
+                report::counts(&batch.outcome),
+            ]);
+        }
+        let mut out = table.render();
+        if self.batches.len() >= limit {
+            out.push_str(&format!("the last {limit}; --limit N shows more\n"));
+        }
+        for (pipeline, count) in &self.quarantine {
+            let (noun, is) = if *count == 1 { ("record", "is") } else { ("records", "are") };
+            let at_least = if *count >= COUNTED { "at least " } else { "" };
+            let pipeline = report::line(pipeline);
+            out.push_str(&format!("{at_least}{count} bad {noun} of {pipeline} {is} in the quarantine: landonce quarantine list\n"));
+        }
+        out
+    }
+}

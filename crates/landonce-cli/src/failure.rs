@@ -1,0 +1,112 @@
+//! Why a command could not do what was asked: the library's errors, and the few that are the command line's own.
+
+use std::borrow::Cow;
+use std::io;
+
+use landonce::Kind;
+
+/// Why a command could not do what was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The arguments make no sense together.
+    Usage {
+        /// What is wrong.
+        message: String,
+        /// What to do.
+        help: String,
+    },
+    /// The library said so.
+    Library(landonce::Error),
+    /// The system said so.
+    System {
+        /// What was being done.
+        what: String,
+        /// The system's words.
+        source: io::Error,
+    },
+}
+
+impl Failure {
+    /// Arguments that make no sense together, and what would.
+    pub(crate) fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Usage { message: message.into(), help: help.into() }
+    }
+
+    /// A refusal of the system's.
+    pub(crate) fn system(what: impl Into<String>, source: io::Error) -> Self {
+        Self::System { what: what.into(), source }
+    }
+
+    /// The message: what failed, where, why.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Usage { message, .. } => message.clone(),
+            Self::Library(error) => error.to_string(),
+            Self::System { what, source } => format!("{what}: {source}"),
+        }
+    }
+
+    /// The causes that the message doesn't tell by itself.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let Self::Library(error) = self else { return Vec::new() };
+        let mut told = error.to_string();
+        let mut causes = Vec::new();
+        let mut next = std::error::Error::source(error);
+        while let Some(cause) = next {
+            let text = cause.to_string();
+            // Drivers put words of their own before the database's: the database's decide whether it is told already.
+            if !told.contains(text.rsplit(": ").next().unwrap_or(&text)) {
+                causes.push(text.clone());
+                told.push_str(&text);
+            }
+            next = cause.source();
+        }
+        causes
+    }
+
+    /// What to do.
+    pub(crate) fn help(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Usage { help, .. } => Some(help.into()),
+            Self::Library(error) => Some(format!("landonce explain {}", error.code()).into()),
+            Self::System { .. } => None,
+        }
+    }
+
+    /// The code with a page of its own, if there is one.
+    pub(crate) fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Library(error) => Some(error.code().as_str()),
+            Self::Usage { .. } | Self::System { .. } => None,
+        }
+    }
+
+    /// The kind's spelling in JSON.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Usage { .. } => "usage",
+            Self::System { .. } => "system",
+            Self::Library(error) => match error.kind() {
+                Kind::Pipeline => "pipeline",
+                Kind::Target => "target",
+                Kind::Payload => "payload",
+                Kind::BadRecords => "bad_records",
+                Kind::BatchMismatch => "batch_mismatch",
+                Kind::Connect => "connect",
+                Kind::Database => "database",
+                Kind::Exhausted => "exhausted",
+                Kind::NoSpace => "no_space",
+                Kind::Unresolved => "unresolved",
+                Kind::Interrupted => "interrupted",
+                Kind::Internal => "internal",
+                _ => "other",
+            },
+        }
+    }
+}
+
+impl From<landonce::Error> for Failure {
+    fn from(error: landonce::Error) -> Self {
+        Self::Library(error)
+    }
+}

@@ -1,1 +1,0 @@
-//! landonce-cli

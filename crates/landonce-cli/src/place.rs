@@ -1,0 +1,25 @@
+//! Which store: `--store`, else the pipeline's, else `$LANDONCE_STORE`, else `sqlite:landonce.db`.
+
+use landonce::{Pipeline, Store};
+
+use crate::args::StoreArgs;
+use crate::failure::Failure;
+
+/// The environment variable for the store's URL.
+const VARIABLE: &str = "LANDONCE_STORE";
+/// The store of a fresh machine.
+const DEFAULT: &str = "sqlite:landonce.db";
+
+/// The store to use. Only parses its URL: nothing is connected or made.
+pub(crate) fn choose(args: &StoreArgs, pipeline: Option<&Pipeline>) -> Result<Store, Failure> {
+    if let Some(url) = &args.store {
+        return Ok(Store::open(url)?);
+    }
+    if let Some(url) = pipeline.map(Pipeline::store_url).transpose()?.flatten() {
+        return Ok(Store::open(&url)?);
+    }
+    match std::env::var(VARIABLE) {
+        Ok(url) if !url.trim().is_empty() => Ok(Store::open(url.trim())?),
+        _ => Ok(Store::open(DEFAULT)?),
+    }
+}

@@ -1,0 +1,118 @@
+//! Usage: questions that help, pages for codes, and no panic when nobody reads.
+
+use std::process::Stdio;
+
+use snapbox::str;
+
+use crate::folder::{Folder, said};
+
+#[test]
+fn what_is_missing_is_asked_for() {
+    let folder = Folder::with_events();
+    said(
+        &folder.run(&["run", "events.ndjson"]),
+        str![[r#"
+exit 2
+--- stdout
+--- stderr
+error: where should the records go?
+  = help: add `--into TABLE --key FIELDS`, or name a pipeline file first (`landonce init FILE` writes one)
+
+"#]],
+    );
+    said(
+        &folder.run(&["run", "events.ndjson", "--into", "duty_event"]),
+        str![[r#"
+exit 2
+--- stdout
+--- stderr
+error: what makes two records the same?
+  = help: add `--key FIELDS` (or `--sender-id FIELD`); `landonce init FILE` proposes one from the data
+
+"#]],
+    );
+    folder.write("p.yaml", "pipeline: p\nidentity: [id]\ntarget: {table: t}\n");
+    said(
+        &folder.run(&["run", "p.yaml"]),
+        str![[r#"
+exit 2
+--- stdout
+--- stderr
+error[L0102]: the pipeline names no `source.file`; name one, or give a file on the command line
+  = help: landonce explain L0102
+
+"#]],
+    );
+    said(
+        &folder.run(&["run", "p.yaml", "events.ndjson", "--key", "id"]),
+        str![[r#"
+exit 2
+--- stdout
+--- stderr
+error: --key and a pipeline file: one of them describes the pipeline
+  = help: write it into p.yaml, or leave the file out and use flags only
+
+"#]],
+    );
+}
+
+#[test]
+fn a_flag_that_is_not_known_ends_with_2() {
+    assert_eq!(Folder::new().run(&["run", "--tabel", "x"]).code, 2);
+    assert_eq!(Folder::new().run(&[]).code, 2);
+}
+
+#[test]
+fn codes_have_pages() {
+    let folder = Folder::new();
+    let page = folder.run(&["explain", "l0401"]);
+    assert!(page.stdout.starts_with("## L0401 · bad records fail the batch\n"), "{page}");
+    said(
+        &folder.run(&["explain", "L9999"]),
+        str![[r#"
+exit 2
+--- stdout
+--- stderr
+error: `L9999` is no code of landonce's
+  = help: the codes are
+  L0101  the pipeline file doesn't parse
+  L0102  the pipeline makes no sense as a whole
+  L0201  the pipeline doesn't fit the table
+  L0301  the payload can't be read
+  L0302  the payload isn't whole, or isn't of its format
+  L0303  the file changed while it was being read
+  L0401  bad records fail the batch
+  L0402  more bad records than the quarantine takes
+  L0501  the batch id has landed before with other content
+  L0601  the store can't be reached
+  L0602  the database refused
+  L0603  every attempt failed for a passing reason
+  L0604  a disk is full
+  L0605  nobody knows whether COMMIT happened
+  L0701  interrupted
+  L0901  a promise of landonce's own was broken
+
+"#]],
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_panic() {
+    let folder = Folder::with_events();
+    for args in [&["schema"][..], &["completions", "bash"], &["explain"], &["--help"], &["status"]] {
+        let mut child = folder.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert!(output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn escape_sequences_in_names_do_not_reach_the_terminal() {
+    let folder = Folder::new();
+    folder.write("a\u{1b}[2J.ndjson", crate::folder::EVENTS);
+    let ran = folder.with_flags(&["run", "a\u{1b}[2J.ndjson"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(!ran.to_string().contains('\u{1b}'), "{ran}");
+}
