@@ -16,7 +16,12 @@ pub(crate) enum Failure {
         help: String,
     },
     /// The library said so.
-    Library(landonce::Error),
+    Library {
+        /// Its error.
+        error: landonce::Error,
+        /// What the data says about what was meant.
+        hint: Option<String>,
+    },
     /// The system said so.
     System {
         /// What was being done.
@@ -41,14 +46,14 @@ impl Failure {
     pub(crate) fn message(&self) -> String {
         match self {
             Self::Usage { message, .. } => message.clone(),
-            Self::Library(error) => error.to_string(),
+            Self::Library { error, .. } => error.to_string(),
             Self::System { what, source } => format!("{what}: {source}"),
         }
     }
 
     /// The causes that the message doesn't tell by itself.
     pub(crate) fn causes(&self) -> Vec<String> {
-        let Self::Library(error) = self else { return Vec::new() };
+        let Self::Library { error, .. } = self else { return Vec::new() };
         let mut told = error.to_string();
         let mut causes = Vec::new();
         let mut next = std::error::Error::source(error);
@@ -65,18 +70,30 @@ impl Failure {
     }
 
     /// What to do.
-    pub(crate) fn help(&self) -> Option<Cow<'_, str>> {
+    pub(crate) fn help(&self) -> Vec<Cow<'_, str>> {
         match self {
-            Self::Usage { help, .. } => Some(help.into()),
-            Self::Library(error) => Some(format!("landonce explain {}", error.code()).into()),
-            Self::System { .. } => None,
+            Self::Usage { help, .. } => vec![help.into()],
+            Self::Library { error, hint } => {
+                let page = format!("landonce explain {}", error.code());
+                hint.iter().map(Into::into).chain([page.into()]).collect()
+            }
+            Self::System { .. } => Vec::new(),
         }
+    }
+
+    /// The same failure, with what the data says about what was meant.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hinted: impl FnOnce(&landonce::Error) -> Option<String>) -> Self {
+        if let Self::Library { error, hint } = &mut self {
+            *hint = hinted(error);
+        }
+        self
     }
 
     /// The code with a page of its own, if there is one.
     pub(crate) fn code(&self) -> Option<&'static str> {
         match self {
-            Self::Library(error) => Some(error.code().as_str()),
+            Self::Library { error, .. } => Some(error.code().as_str()),
             Self::Usage { .. } | Self::System { .. } => None,
         }
     }
@@ -86,7 +103,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => "usage",
             Self::System { .. } => "system",
-            Self::Library(error) => match error.kind() {
+            Self::Library { error, .. } => match error.kind() {
                 Kind::Pipeline => "pipeline",
                 Kind::Target => "target",
                 Kind::Payload => "payload",
@@ -107,6 +124,6 @@ impl Failure {
 
 impl From<landonce::Error> for Failure {
     fn from(error: landonce::Error) -> Self {
-        Self::Library(error)
+        Self::Library { error, hint: None }
     }
 }

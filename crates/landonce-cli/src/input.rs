@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use landonce::Batch;
 
+use crate::blocking::blocking;
 use crate::failure::Failure;
 
 /// What stdin is called in messages and in the inbox.
@@ -30,14 +31,13 @@ impl Input {
     /// Opens and hashes it, on a thread that may block, so that a signal is heard meanwhile.
     pub(crate) async fn open(&self) -> Result<Batch, Failure> {
         let input = self.clone();
-        let opened = tokio::task::spawn_blocking(move || match input {
-            Self::File(path) => Batch::from_file(path),
-            Self::Stdin => Batch::from_reader(STDIN, std::io::stdin().lock()),
-        });
-        match opened.await {
-            Ok(batch) => Ok(batch?),
-            Err(failed) => Err(Failure::system("the reading thread ended", std::io::Error::other(failed))),
-        }
+        blocking(move || {
+            Ok(match input {
+                Self::File(path) => Batch::from_file(path)?,
+                Self::Stdin => Batch::from_reader(STDIN, std::io::stdin().lock())?,
+            })
+        })
+        .await
     }
 }
 

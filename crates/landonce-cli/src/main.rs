@@ -4,9 +4,11 @@
 //! stderr is talk, and the exit code says how it went ([`exit::Exit`]).
 
 mod args;
+mod blocking;
 mod commands;
 mod exit;
 mod failure;
+mod hint;
 mod input;
 mod interrupt;
 mod place;

@@ -103,16 +103,18 @@ pub fn explain(pipeline: &Pipeline, batch: &Batch, records: &[u64]) -> Result<Ex
     let format = batch.format(declared)?;
     let plan = resolve(declared, None)?;
     let found = find(batch, &format, declared, records)?;
-    let mut explainer = Explainer::new(declared, &plan, matches!(format, Format::Csv(_)));
-    let explained: Vec<Seen> = found.into_iter().map(|found| explainer.seen(found)).collect();
-    let comparison = match explained.as_slice() {
+    let is_lexical =
+        matches!(format, Format::Csv(_)) || batch.entries().is_some_and(|entries| entries.is_lexical);
+    let mut explainer = Explainer::new(declared, &plan, is_lexical);
+    let seen: Vec<Seen> = found.into_iter().map(|found| explainer.seen(found)).collect();
+    let comparison = match seen.as_slice() {
         [one, two] => compare::compare(declared, one, two),
         _ => None,
     };
     Ok(Explanation {
         pipeline: declared.name().to_owned(),
         source: batch.source().to_owned(),
-        records: explained.into_iter().map(|seen| seen.explained).collect(),
+        records: seen.into_iter().map(|seen| seen.explained).collect(),
         comparison,
     })
 }
@@ -181,7 +183,8 @@ impl<'p> Explainer<'p> {
         // A table matched on its own columns, or compared by them, has no hash to show; the bytes say the same there.
         let mut hashing = plan.clone();
         if !matches!(hashing.matching, Match::Key { .. }) {
-            hashing.matching = Match::Key { column: declared.target().managed.key.clone(), form: KeyForm::Uuid };
+            hashing.matching =
+                Match::Key { column: declared.target().managed.key.clone(), form: KeyForm::Uuid };
         }
         hashing.guard = Guard::Digest { column: declared.target().managed.digest.clone() };
         let reader = RecordReader::new(declared, &hashing, is_lexical).keeping_identity();
@@ -271,9 +274,10 @@ fn fields(declared: &Declared) -> &[String] {
 fn parts(declared: &Declared, json: Json<'_>, key: &[u8], joined: Option<&str>) -> Vec<Part> {
     let canonical: Vec<String> = match joined {
         // No part holds the separator: such records are bad.
-        Some(separator) => {
-            String::from_utf8_lossy(key).split(separator).map(|part| encoded::quoted(part.as_bytes())).collect()
-        }
+        Some(separator) => String::from_utf8_lossy(key)
+            .split(separator)
+            .map(|part| encoded::quoted(part.as_bytes()))
+            .collect(),
         None => encoded::values(key).map(|value| encoded::readable(value.whole)).collect(),
     };
     let typed = |field: &String| {
@@ -307,9 +311,9 @@ fn has(json: Json<'_>, path: &str) -> bool {
         Kind::Array => json.items().any(|item| has(item, path)),
         _ => {
             json.member(path).is_some()
-                || path.split_once('.').is_some_and(|(outer, inner)| {
-                    json.member(outer).is_some_and(|value| has(value, inner))
-                })
+                || path
+                    .split_once('.')
+                    .is_some_and(|(outer, inner)| json.member(outer).is_some_and(|value| has(value, inner)))
         }
     }
 }

@@ -285,8 +285,8 @@ mod tests {
 
     #[test]
     fn a_missing_table_or_identity_is_asked_for() {
-        assert!(parsed(&[]).pipeline().unwrap_err().help().unwrap().contains("--into"));
-        assert!(parsed(&["--into", "t"]).pipeline().unwrap_err().help().unwrap().contains("--key"));
+        assert!(parsed(&[]).pipeline().unwrap_err().help()[0].contains("--into"));
+        assert!(parsed(&["--into", "t"]).pipeline().unwrap_err().help()[0].contains("--key"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use landonce::propose::{Proposal, propose};
 use serde::Serialize;
 
 use crate::args::OutputForm;
+use crate::blocking::blocking;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::input::{self, Input};
@@ -69,9 +70,7 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
     for sample in &job.samples {
         samples.push(sample.open().await?);
     }
-    let proposed = tokio::task::spawn_blocking(move || propose(&samples)).await;
-    let Proposal { yaml, findings } = proposed
-        .map_err(|failed| Failure::system("the reading thread ended", std::io::Error::other(failed)))??;
+    let Proposal { yaml, findings } = blocking(move || Ok(propose(&samples)?)).await?;
     if let Some(path) = &job.to {
         write(path, &yaml, job.is_forced)?;
     }

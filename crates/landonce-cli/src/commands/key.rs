@@ -4,6 +4,7 @@ use clap::Subcommand;
 use landonce::explain::explain;
 
 use crate::args::{Delivery, DeliveryArgs, OutputForm};
+use crate::blocking::blocking;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report;
@@ -59,7 +60,8 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
     let Job { delivery: Delivery { pipeline, inputs, .. }, records } = job;
     for input in &inputs {
         let batch = input.open().await?;
-        let explained = explain(&pipeline, &batch, &records)?;
+        let (pipeline, records) = (pipeline.clone(), records.clone());
+        let explained = blocking(move || Ok(explain(&pipeline, &batch, &records)?)).await?;
         if form.is_json() {
             report::json(&explained)?;
         } else {

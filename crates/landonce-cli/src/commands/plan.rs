@@ -5,8 +5,10 @@ mod spellings;
 use landonce::{Preview, Store};
 
 use crate::args::{Delivery, DeliveryArgs, OutputForm, StoreArgs};
+use crate::blocking::blocking;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint;
 use crate::input::Input;
 use crate::place;
 use crate::report::{self, PlanReport, Plans, Way};
@@ -77,8 +79,12 @@ impl Job {
                 batch = batch.with_id(id.clone());
             }
             batch_id = Some(batch.id());
-            let preview = self.delivery.pipeline.preview(&self.store, &batch, self.samples).await?;
-            let warnings = spellings::warnings(&self.delivery.pipeline, &preview.plan, &batch)?;
+            let pipeline = self.delivery.pipeline.clone();
+            let preview = pipeline.preview(&self.store, &batch, self.samples).await.map_err(|error| {
+                Failure::from(error).with_hint(|error| hint::absent_key(error, &pipeline, &batch))
+            })?;
+            let plan = preview.plan.clone();
+            let warnings = blocking(move || spellings::warnings(&pipeline, &plan, &batch)).await?;
             Ok::<(Preview, Vec<String>), Failure>((preview, warnings))
         };
         match found.await {

@@ -7,6 +7,7 @@ use landonce::{Batch, Options, Receipt, Store};
 use crate::args::{AttemptArgs, Delivery, DeliveryArgs, OutputForm, StoreArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::hint;
 use crate::input::Input;
 use crate::interrupt::Gate;
 use crate::place;
@@ -139,6 +140,9 @@ impl Job {
     async fn ingest(&self, batch: &Batch, bar: &Bar, gate: &Gate) -> Result<Receipt, Failure> {
         let mut options = self.options.0.clone();
         options.progress = Some(bar.told(batch, gate.clone()));
-        Ok(self.delivery.pipeline.ingest_with(&self.store, batch, &options).await?)
+        let pipeline = &self.delivery.pipeline;
+        let landed = pipeline.ingest_with(&self.store, batch, &options).await;
+        landed
+            .map_err(|error| Failure::from(error).with_hint(|error| hint::absent_key(error, pipeline, batch)))
     }
 }

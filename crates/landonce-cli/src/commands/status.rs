@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::report::{self, Table};
 
 /// How many quarantine entries are counted.
-const COUNTED: usize = 10_000;
+const COUNTED: usize = 1_000;
 
 /// How wide the sources are shown, in characters.
 const SOURCE: usize = 40;

@@ -12,6 +12,7 @@ pub(crate) struct ErrorReport {
     code: Option<&'static str>,
     kind: &'static str,
     message: String,
+    help: Vec<String>,
     records: Vec<RecordReport>,
 }
 
@@ -44,14 +45,15 @@ impl RecordReport {
 impl ErrorReport {
     pub(crate) fn new(failure: &Failure) -> Self {
         let records = match failure {
-            Failure::Library(error) => error.bad_records().iter().map(RecordReport::new).collect(),
+            Failure::Library { error, .. } => error.bad_records().iter().map(RecordReport::new).collect(),
             Failure::Usage { .. } | Failure::System { .. } => Vec::new(),
         };
+        let help = failure.help().into_iter().map(String::from).collect();
         let mut message = failure.message();
         for cause in failure.causes() {
             message = format!("{message}: {cause}");
         }
-        Self { code: failure.code(), kind: failure.kind(), message, records }
+        Self { code: failure.code(), kind: failure.kind(), message, help, records }
     }
 
     /// For people: the message's first line, behind the name of the file that it is about; the whole of it is on stderr.
@@ -83,7 +85,7 @@ pub(crate) fn tell(failure: &Failure) {
     for cause in failure.causes() {
         text.push_str(&format!("  = cause: {}\n", plain::text(&cause)));
     }
-    if let Some(help) = failure.help() {
+    for help in failure.help() {
         text.push_str(&format!("  = help: {}\n", plain::text(&help)));
     }
     say(&text);

@@ -54,7 +54,7 @@ processed  events.ndjson
   batch     2c6ef3840d1b
   run       [RUN]
   took      [TOOK]
-  kept      2 records in the quarantine; `landonce quarantine list` shows them
+  kept      2 records in the quarantine; see `landonce quarantine list`
               record 2: out of range: `instant_utc`: `2013-03-03T24:00:00Z` has hour 24; give 00:00:00 of the day after
               record 4: syntax: expected a value at byte 0, found `n`
 --- stderr
@@ -78,7 +78,7 @@ processed  again.ndjson
   batch     944a5f267792
   run       [RUN]
   took      [TOOK]
-  kept      2 records in the quarantine, all of them there already; `landonce quarantine list` shows them
+  kept      2 records in the quarantine, already there; see `landonce quarantine list`
               record 2: out of range: `instant_utc`: `2013-03-03T24:00:00Z` has hour 24; give 00:00:00 of the day after
               record 4: syntax: expected a value at byte 0, found `n`
 --- stderr

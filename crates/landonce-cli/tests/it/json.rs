@@ -85,6 +85,9 @@ exit 2
     "code": "L0401",
     "kind": "bad_records",
     "message": "events.ndjson: 1 record is bad; nothing was written\n  record 1: duplicate name: the name `flight_id` stands twice in one object",
+    "help": [
+      "landonce explain L0401"
+    ],
     "records": [
       {
         "number": 1,
@@ -118,6 +121,9 @@ exit 2
     "code": null,
     "kind": "usage",
     "message": "where should the records go?",
+    "help": [
+      "add `--into TABLE --key FIELDS`, or name a pipeline file first (`landonce init FILE` writes one)"
+    ],
     "records": []
   }
 }

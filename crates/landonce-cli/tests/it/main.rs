@@ -1,17 +1,22 @@
 //! What a user of the program is promised, one guarantee a file: exit codes, stdout and stderr as they are, on SQLite.
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+#![expect(clippy::needless_raw_string_hashes, reason = "the form in which snapshots are written anew")]
 
 mod folder;
 
 mod bad_records;
 mod config_faults;
+#[cfg(feature = "failpoints")]
+mod crashes;
 mod deliveries;
 mod interrupt;
 mod json;
 mod key;
 mod plan;
 mod proposal;
+mod races;
+mod readme;
 mod setup;
 mod several_files;
 mod status;

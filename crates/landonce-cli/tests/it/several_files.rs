@@ -101,6 +101,9 @@ exit 2
         "code": "L0401",
         "kind": "bad_records",
         "message": "days/2013-03-02.ndjson: 1 record is bad; nothing was written\n  record 1: syntax: ends where a name in double quotes is due",
+        "help": [
+          "landonce explain L0401"
+        ],
         "records": [
           {
             "number": 1,

@@ -63,6 +63,24 @@ fn a_flag_that_is_not_known_ends_with_2() {
 }
 
 #[test]
+fn a_misspelled_key_field_is_told_with_what_the_records_have() {
+    let folder = Folder::with_events();
+    let args = ["run", "events.ndjson", "--into", "t", "--key", "flightid,event_kind"];
+    said(&folder.run(&args), str![[r#"
+exit 2
+--- stdout
+--- stderr
+error[L0401]: events.ndjson: 3 records are bad; nothing was written
+  record 1: absent key: `flightid`: a field of the identity is absent
+  record 2: absent key: `flightid`: a field of the identity is absent
+  record 3: absent key: `flightid`: a field of the identity is absent
+  = help: did you mean `flight_id` by `flightid`? Record 1 has the fields flight_id, event_kind, instant_utc, gate
+  = help: landonce explain L0401
+
+"#]]);
+}
+
+#[test]
 fn codes_have_pages() {
     let folder = Folder::new();
     let page = folder.run(&["explain", "l0401"]);

@@ -176,21 +176,23 @@ impl Scanner<'_> {
 
     fn repeated_name(&self, object: usize) -> Option<String> {
         let object = Json { text: self.text, nodes: &self.tape.nodes, at: object };
-        let count = object.members().count();
-        if count <= FEW_MEMBERS {
-            for (at, (name, _)) in object.members().enumerate() {
-                for (other, _) in object.members().take(at) {
-                    // Spans of plain names compare as bytes; only escaped ones need their text.
-                    let same = match (name.kind(), other.kind()) {
-                        (Kind::Plain, Kind::Plain) => name.span() == other.span(),
-                        _ => name.string() == other.string(),
-                    };
-                    if same {
-                        return name.string().map(Cow::into_owned);
-                    }
-                }
+        // The first names on the stack: their spans compare as bytes, and only escaped ones need their text.
+        let mut few = [("", false); FEW_MEMBERS];
+        let mut count = 0;
+        for (name, _) in object.members() {
+            if count == FEW_MEMBERS {
+                count += 1;
+                break;
             }
-            return None;
+            few[count] = (name.span(), name.kind() == Kind::Escaped);
+            count += 1;
+        }
+        if count <= FEW_MEMBERS {
+            let is_any_escaped = few[..count].iter().any(|(_, is_escaped)| *is_escaped);
+            if !is_any_escaped {
+                let twice = (1..count).find(|&at| few[..at].iter().any(|(name, _)| *name == few[at].0));
+                return twice.map(|at| few[at].0.to_owned());
+            }
         }
         let mut names: Vec<_> = object.members().filter_map(|(name, _)| name.string()).collect();
         names.sort_unstable();
@@ -202,6 +204,7 @@ impl Scanner<'_> {
         let mut at = start;
         let mut kind = Kind::Plain;
         loop {
+            at += plain_prefix(&self.bytes[at..]);
             match self.bytes.get(at) {
                 Some(b'"') => break,
                 Some(b'\\') => {
@@ -357,6 +360,28 @@ impl Scanner<'_> {
         }
         BadRecord::new(fault.kind, path, fault.detail)
     }
+}
+
+/// How many bytes at the start are surely neither a quote, a backslash nor a control character: whole words of eight.
+fn plain_prefix(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let mut plain = 0;
+    for chunk in bytes.chunks_exact(8) {
+        let mut word = [0; 8];
+        word.copy_from_slice(chunk);
+        let word = u64::from_le_bytes(word);
+        // The usual trick for "a byte is zero" and "a byte is less than 32", on eight bytes at once.
+        let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5c));
+        let found = (quote.wrapping_sub(ONES) & !quote)
+            | (backslash.wrapping_sub(ONES) & !backslash)
+            | (word.wrapping_sub(ONES * 0x20) & !word);
+        if found & HIGHS != 0 {
+            break;
+        }
+        plain += 8;
+    }
+    plain
 }
 
 enum After {

@@ -118,11 +118,6 @@ pub fn create_target_sql(plan: &TablePlan) -> Result<String> {
     Render::new(plan, &facts::made(plan))?.create_target()
 }
 
-/// The DDL of a plan's target as landonce makes it: for a DBA whose ingest role makes no tables.
-pub fn create_target_sql(plan: &TablePlan) -> Result<String> {
-    Ok(format!("{};\n", Render::new(plan, &facts::made(plan))?.create_target()?))
-}
-
 /// Makes the target table of a plan. Whoever makes it first has made it for all.
 pub(super) async fn create_target(link: &Link<'_>, plan: &TablePlan) -> Result<()> {
     let doing = format!("making table {}", plan.table);

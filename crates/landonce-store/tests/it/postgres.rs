@@ -3,11 +3,24 @@
 //!
 //! Each test has a database of its own on the server that `LANDONCE_TEST_POSTGRES` names, or on a private one.
 
+mod bulk;
+mod connections;
+mod joined;
+mod report;
+mod setup;
+mod shapes;
+mod tables;
+mod types;
+mod writers;
+
+use landonce_core::plan::TablePlan;
 use landonce_store::postgres::{Database, Session};
+use landonce_store::seam::{Class, Refused, Rows, Todo, Work, Written};
 use landonce_testkit::postgres::TestDatabase;
 use tokio_postgres::SimpleQueryMessage;
+use uuid::Uuid;
 
-use crate::conformance::{Bench, Dialect, every_promise};
+use crate::conformance::{Bench, Dialect, Record, every_promise, row};
 
 every_promise!(fresh);
 
@@ -23,6 +36,14 @@ pub(crate) async fn fresh() -> Fresh {
 impl Fresh {
     pub(crate) fn database(&self) -> Database {
         Database::from_url(&self.database.url()).unwrap()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.database.name()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        self.database.url()
     }
 
     /// The user's own connection.
@@ -63,4 +84,36 @@ pub(crate) async fn rows(client: &tokio_postgres::Client, sql: &str) -> Vec<Vec<
             _ => None,
         })
         .collect()
+}
+
+/// Stages records in one piece.
+pub(crate) async fn stage<W: Work>(work: &mut W, plan: &TablePlan, records: &[Record]) -> Vec<Refused> {
+    let columns = plan.stage_columns();
+    let mut rows = (work.encoder(plan, &columns))();
+    for at in 0..records.len() {
+        rows.push(&row(plan, &columns, records, at, false));
+    }
+    work.stage(rows).await.unwrap()
+}
+
+/// Rows of these records, to be written in one piece.
+pub(crate) fn whole_rows<W: Work>(work: &W, plan: &TablePlan, records: &[Record], todo: &[Todo]) -> W::Rows {
+    let columns = plan.row_columns();
+    let mut rows = (work.encoder(plan, &columns))();
+    for one in todo.iter().filter(|one| one.class != Class::Conflict) {
+        rows.push(&row(plan, &columns, records, (one.place.number - 1) as usize, false));
+    }
+    rows
+}
+
+/// Writes all that is to be written, in one piece.
+pub(crate) async fn write_all<W: Work>(
+    work: &mut W,
+    plan: &TablePlan,
+    records: &[Record],
+    run_id: Uuid,
+) -> landonce_store::Result<Written> {
+    let todo = work.next_rows(records.len() + 1).await?;
+    let rows = whole_rows(work, plan, records, &todo);
+    work.write(rows, run_id).await
 }

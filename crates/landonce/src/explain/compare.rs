@@ -77,14 +77,24 @@ pub(super) fn compare(declared: &Declared, one: &Seen, two: &Seen) -> Option<Com
     let is_same_event = first.sha256 == second.sha256;
     let differing = differing((one, one_json), (two, two_json));
     let is_same_content = digest(&one.explained) == digest(&two.explained);
-    Some(Comparison { is_same_event, reason: reason(declared, is_same_event, &identity), identity, is_same_content, differing })
+    Some(Comparison {
+        is_same_event,
+        reason: reason(declared, is_same_event, &identity),
+        identity,
+        is_same_content,
+        differing,
+    })
 }
 
 fn digest(explained: &Explained) -> Option<&str> {
     explained.content.as_ref().map(|content| content.sha256.as_str())
 }
 
-fn part(declared: &Declared, (one, one_json): (&Part, Json<'_>), (two, two_json): (&Part, Json<'_>)) -> PartCompared {
+fn part(
+    declared: &Declared,
+    (one, one_json): (&Part, Json<'_>),
+    (two, two_json): (&Part, Json<'_>),
+) -> PartCompared {
     let column = declared.target().columns.iter().find(|column| column.field == one.field);
     let ty = column.map(|column| &column.ty);
     let (verdict, note) = if one.canonical == two.canonical {
@@ -100,7 +110,13 @@ fn part(declared: &Declared, (one, one_json): (&Part, Json<'_>), (two, two_json)
             None => (Verdict::Differs, None),
         }
     };
-    PartCompared { field: one.field.clone(), verdict, first: one.written.clone(), second: two.written.clone(), note }
+    PartCompared {
+        field: one.field.clone(),
+        verdict,
+        first: one.written.clone(),
+        second: two.written.clone(),
+        note,
+    }
 }
 
 /// Why two spellings are one value.
@@ -147,8 +163,11 @@ fn reason(declared: &Declared, is_same: bool, identity: &[PartCompared]) -> Stri
         };
     }
     let those = |wanted: &[Verdict]| {
-        let names: Vec<&str> =
-            identity.iter().filter(|part| wanted.contains(&part.verdict)).map(|part| part.field.as_str()).collect();
+        let names: Vec<&str> = identity
+            .iter()
+            .filter(|part| wanted.contains(&part.verdict))
+            .map(|part| part.field.as_str())
+            .collect();
         names.join(", ")
     };
     if is_same {
@@ -156,13 +175,17 @@ fn reason(declared: &Declared, is_same: bool, identity: &[PartCompared]) -> Stri
         return if once_read.is_empty() {
             "one event: every field of the identity is equal".to_owned()
         } else {
-            format!("one event: every field of the identity is equal once read ({once_read} is spelled differently)")
+            format!(
+                "one event: every field of the identity is equal once read ({once_read} is spelled differently)"
+            )
         };
     }
     let (differ, spelled) = (those(&[Verdict::Differs]), those(&[Verdict::DiffersInSpelling]));
     match (differ.is_empty(), spelled.is_empty()) {
         (true, _) => format!("two events only by spelling: {spelled}"),
         (false, true) => format!("two events: the identity differs in {differ}"),
-        (false, false) => format!("two events: the identity differs in {differ}, and in the spelling of {spelled}"),
+        (false, false) => {
+            format!("two events: the identity differs in {differ}, and in the spelling of {spelled}")
+        }
     }
 }

@@ -101,8 +101,12 @@ mod tests {
     #[test]
     fn members_are_told_apart() {
         let object = encoded(r#"{"a":1,"b":{"c":2}}"#);
-        let names: Vec<_> = members(&object).into_iter().map(|(name, value)| (name, readable(value.whole))).collect();
-        assert_eq!(names, [("a".into(), "n 3 1e0".into()), ("b".into(), "o 14 {s 1 \"c\" n 3 2e0}".to_owned())]);
+        let names: Vec<_> =
+            members(&object).into_iter().map(|(name, value)| (name, readable(value.whole))).collect();
+        assert_eq!(
+            names,
+            [("a".into(), "n 3 1e0".into()), ("b".into(), "o 14 {s 1 \"c\" n 3 2e0}".to_owned())]
+        );
     }
 
     #[test]

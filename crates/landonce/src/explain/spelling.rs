@@ -36,7 +36,8 @@ pub(super) fn hint(one: Json<'_>, two: Json<'_>, ty: Option<&Type>) -> Option<St
     let mut sets: Vec<u8> = (1..8).collect();
     sets.sort_by_key(|set| set.count_ones());
     sets.into_iter().find_map(|set| {
-        let chosen: Vec<_> = all.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, step)| *step).collect();
+        let chosen: Vec<_> =
+            all.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, step)| *step).collect();
         let steps: Vec<Normalize> = chosen.iter().map(|(_, step)| *step).collect();
         let is_equal = normalized(one.clone(), &steps) == normalized(two.clone(), &steps);
         let names: Vec<&str> = chosen.iter().map(|(name, _)| *name).collect();

@@ -14,7 +14,8 @@ const TYPED: &str = ", columns: {at: timestamptz}}\nidentity: [id, at]\nvolatile
 
 #[test]
 fn a_record_is_shown_down_to_its_bytes() {
-    let text = r#"{"id":"AA","at":"2024-06-01T00:00:00-06:00","gate":7,"sent_at":"x","trace":{"id":1,"app":"a"}}"#;
+    let text =
+        r#"{"id":"AA","at":"2024-06-01T00:00:00-06:00","gate":7,"sent_at":"x","trace":{"id":1,"app":"a"}}"#;
     let told = told(&pipeline(TYPED), text, &[]);
     let record = &told.records[0];
     assert_eq!(record.number, 1);
@@ -39,8 +40,10 @@ fn a_record_is_shown_down_to_its_bytes() {
 #[test]
 fn the_key_is_the_one_that_the_reference_has() {
     // The vector "a flight, its instant typed" of docs/reference/identity-vectors.json.
-    let pipeline = pipeline(", columns: {instant_utc: timestamptz}}\nidentity: [flight_id, event_kind, instant_utc]");
-    let text = r#"{"flight_id":"B6-739","event_kind":"departure","instant_utc":"2013-03-03T04:55:00Z","gate":"7"}"#;
+    let pipeline =
+        pipeline(", columns: {instant_utc: timestamptz}}\nidentity: [flight_id, event_kind, instant_utc]");
+    let text =
+        r#"{"flight_id":"B6-739","event_kind":"departure","instant_utc":"2013-03-03T04:55:00Z","gate":"7"}"#;
     let told = told(&pipeline, text, &[1]);
     let vectors: serde_json::Value =
         serde_json::from_str(include_str!("../../../../docs/reference/identity-vectors.json")).unwrap();
@@ -130,7 +133,11 @@ fn an_identity_of_content_and_one_of_columns_are_shown_too() {
     let two = told(&content, "{\"v\":1,\"sent_at\":1}\n{\"v\":2,\"sent_at\":1}\n", &[1, 2]);
     assert_eq!(two.records[0].identity, []);
     let comparison = two.comparison.unwrap();
-    assert!(comparison.reason.starts_with("two events: the identity is the content"), "{}", comparison.reason);
+    assert!(
+        comparison.reason.starts_with("two events: the identity is the content"),
+        "{}",
+        comparison.reason
+    );
     assert_eq!(comparison.differing.len(), 1);
 
     let columns = pipeline("}\nidentity: {fields: [id], as: columns}\nwrite: {absent: keep}");

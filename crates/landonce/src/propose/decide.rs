@@ -1,6 +1,5 @@
 //! From what was measured to what is proposed.
 
-
 use super::deliveries::{self, Compared, How};
 use super::identity::{self, Combination, Nearest};
 use super::stats::Guess;
@@ -66,15 +65,25 @@ pub(super) fn decide(survey: &Survey<'_>) -> Decision {
     let has_two = survey.samples.len() == 2;
     let ids: Vec<usize> = survey.top().filter(|&at| survey.is_generated_id(at)).collect();
     let is_out = |at: usize| {
-        ids.contains(&at) || survey.fields[at].path.is_empty() || (has_two && deliveries::shared_tenths(survey, at) == 0)
+        ids.contains(&at)
+            || survey.fields[at].path.is_empty()
+            || (has_two && deliveries::shared_tenths(survey, at) == 0)
     };
     let mut natural = identity::unique(survey, &identity::eligible(survey, is_out));
-    let nearest = if natural.is_empty() { identity::nearest(survey, is_out) } else { None };
     let compared = if has_two { deliveries::compare(survey, &natural, &ids) } else { None };
+    if has_two && compared.is_none() {
+        // They have no events in common, so that a field has no value in common says nothing against it.
+        natural = identity::unique(
+            survey,
+            &identity::eligible(survey, |at| ids.contains(&at) || survey.fields[at].path.is_empty()),
+        );
+    }
+    let nearest = if natural.is_empty() { identity::nearest(survey, is_out) } else { None };
     let chosen = match &compared {
         Some(compared) => {
             let is_paired_by = |one: &Combination| compared.how == How::Fields(one.fields.clone());
-            let is_equal = |one: &Combination| one.fields.iter().all(|&at| compared.differences[at].differs == 0);
+            let is_equal =
+                |one: &Combination| one.fields.iter().all(|&at| compared.differences[at].differs == 0);
             natural.iter().position(is_paired_by).or_else(|| natural.iter().position(is_equal))
         }
         None => (!natural.is_empty()).then_some(0),
@@ -103,7 +112,9 @@ pub(super) fn decide(survey: &Survey<'_>) -> Decision {
     let is_content = matches!(choice, Choice::Content(_));
     let versions = survey
         .top()
-        .filter(|at| !is_content && !choice.fields().contains(at) && !volatile.contains(at) && !suspected.contains(at))
+        .filter(|at| {
+            !is_content && !choice.fields().contains(at) && !volatile.contains(at) && !suspected.contains(at)
+        })
         .filter(|&at| is_version(survey, at))
         .collect();
     Decision {
@@ -131,12 +142,19 @@ fn standing(id: usize, compared: Option<&Compared>) -> Standing {
 fn suspected(survey: &Survey<'_>) -> Vec<usize> {
     (0..survey.fields.len())
         .filter(|&at| survey.fields[at].words.is_attempt())
-        .filter(|&at| !survey.fields[at].parent.is_some_and(|parent| survey.fields[parent].words.is_attempt()))
+        .filter(|&at| {
+            !survey.fields[at].parent.is_some_and(|parent| survey.fields[parent].words.is_attempt())
+        })
         .collect()
 }
 
 /// What a hash of the content leaves out: what changes per attempt, ids that aren't known to be stable, and their copies.
-fn except(survey: &Survey<'_>, volatile: &[usize], suspected: &[usize], ids: &[(usize, Standing)]) -> Vec<usize> {
+fn except(
+    survey: &Survey<'_>,
+    volatile: &[usize],
+    suspected: &[usize],
+    ids: &[(usize, Standing)],
+) -> Vec<usize> {
     let mut all = [volatile, suspected].concat();
     for (id, _) in ids {
         all.extend((0..survey.fields.len()).filter(|&at| at == *id || survey.are_copies(*id, at)));

@@ -83,7 +83,9 @@ fn pair(survey: &Survey<'_>, natural: &[Combination], ids: &[usize]) -> Option<(
     }
     let content: Vec<usize> = leaves(survey)
         .into_iter()
-        .filter(|&at| !ids.iter().any(|&id| id == at || survey.are_copies(id, at)) && shared_tenths(survey, at) > 0)
+        .filter(|&at| {
+            !ids.iter().any(|&id| id == at || survey.are_copies(id, at)) && shared_tenths(survey, at) > 0
+        })
         .collect();
     let pairs = by_fields(survey, &content);
     if !content.is_empty() && is_half(&pairs) {
@@ -110,10 +112,8 @@ fn by_fields(survey: &Survey<'_>, fields: &[usize]) -> Pairs {
         places
     };
     let second = places(1);
-    let mut pairs: Pairs = places(0)
-        .into_iter()
-        .filter_map(|(key, place)| Some((place?, (*second.get(&key)?)?)))
-        .collect();
+    let mut pairs: Pairs =
+        places(0).into_iter().filter_map(|(key, place)| Some((place?, (*second.get(&key)?)?))).collect();
     pairs.sort_unstable();
     pairs
 }
@@ -139,9 +139,9 @@ fn varies(survey: &Survey<'_>, field: usize) -> bool {
 /// is named as changing per attempt.
 fn content<'v>(survey: &'v Survey<'_>, left_out: &'v [usize]) -> impl Iterator<Item = usize> + 'v {
     let is_left_out = |at: usize| left_out.contains(&at) || survey.fields[at].words.is_attempt();
-    leaves(survey)
-        .into_iter()
-        .filter(move |&at| !is_left_out(at) && !survey.fields[at].parent.is_some_and(is_left_out) && varies(survey, at))
+    leaves(survey).into_iter().filter(move |&at| {
+        !is_left_out(at) && !survey.fields[at].parent.is_some_and(is_left_out) && varies(survey, at)
+    })
 }
 
 /// At least half of all values that could differ are equal.

@@ -16,7 +16,8 @@ const MAX_NAME: usize = 63;
 /// A field that fewer records have is typed only if all its values in a good number of records fit.
 const ENOUGH: usize = 10;
 /// Column names that are taken: landonce fills them.
-const TAKEN: [&str; 5] = ["payload", "landonce_key", "landonce_digest", "landonce_run_id", "landonce_revision"];
+const TAKEN: [&str; 5] =
+    ["payload", "landonce_key", "landonce_digest", "landonce_run_id", "landonce_revision"];
 
 /// A column to be declared.
 struct Column {
@@ -62,18 +63,24 @@ pub(super) fn write(survey: &Survey<'_>, decision: &Decision, notes: &Notes) -> 
     for &at in &decision.versions {
         out.push_str(&format!("  # version: {}\n", scalar(&survey.fields[at].path)));
     }
-    out.push_str("\non_bad_record: fail # or `quarantine: {max: 1%}`: the good ones land, the bad ones are kept\n");
+    out.push_str(
+        "\non_bad_record: fail # or `quarantine: {max: 1%}`: the good ones land, the bad ones are kept\n",
+    );
     out
 }
 
 fn head(survey: &Survey<'_>, out: &mut String) {
-    let of = |at: usize| format!("{} ({} records)", survey.samples[at].name, count(survey.samples[at].records));
+    let of =
+        |at: usize| format!("{} ({} records)", survey.samples[at].name, count(survey.samples[at].records));
     let from = match survey.samples {
         [_, _] => format!("{} and a second delivery, {}", of(0), of(1)),
         _ => of(0),
     };
     comment(&format!("Proposed by `landonce init` from {from}."), out);
-    comment("The comments say what was measured. Hold them against what the sender promises, then try `landonce plan`.", out);
+    comment(
+        "The comments say what was measured. Hold them against what the sender promises, then try `landonce plan`.",
+        out,
+    );
 }
 
 fn source(survey: &Survey<'_>, out: &mut String) {
@@ -111,17 +118,21 @@ fn identity(survey: &Survey<'_>, decision: &Decision, out: &mut String) {
             out.push_str(&format!("identity: {{sender_id: {}}}\n", scalar(&survey.fields[*field].path)));
         }
         Choice::Content(except) if except.is_empty() => out.push_str("identity: {hash_of: all}\n"),
-        Choice::Content(except) => out.push_str(&format!("identity: {{hash_of: all, except: {}}}\n", paths(except))),
+        Choice::Content(except) => {
+            out.push_str(&format!("identity: {{hash_of: all, except: {}}}\n", paths(except)));
+        }
     }
     for (id, standing) in &decision.ids {
-        if matches!(standing, Standing::Stable(_) | Standing::Unmeasured) && decision.choice != Choice::SenderId(*id) {
+        if matches!(standing, Standing::Stable(_) | Standing::Unmeasured)
+            && decision.choice != Choice::SenderId(*id)
+        {
             out.push_str(&format!("# identity: {{sender_id: {}}}\n", scalar(&survey.fields[*id].path)));
         }
     }
 }
 
 fn volatile(survey: &Survey<'_>, decision: &Decision, notes: &Notes, out: &mut String) {
-    if notes.volatile.is_empty() {
+    if decision.volatile.is_empty() && decision.suspected.is_empty() {
         return;
     }
     let paths = |fields: &[usize]| list(fields.iter().map(|&at| survey.fields[at].path.as_str()));
@@ -152,7 +163,8 @@ fn columns(survey: &Survey<'_>, decision: &Decision) -> Vec<Column> {
         let is_identity = identity.contains(&at);
         // Some stores take `Id` and `id` for one column.
         let is_taken = taken.contains(&field.path.to_lowercase());
-        let is_wanted = is_identity || (is_worth_a_column(survey, decision, at, ty) && !is_taken && field.path.len() <= MAX_NAME);
+        let is_wanted = is_identity
+            || (is_worth_a_column(survey, decision, at, ty) && !is_taken && field.path.len() <= MAX_NAME);
         if !is_wanted || field.path.is_empty() {
             continue;
         }
@@ -176,7 +188,8 @@ fn columns(survey: &Survey<'_>, decision: &Decision) -> Vec<Column> {
 fn is_worth_a_column(survey: &Survey<'_>, decision: &Decision, at: usize, ty: &Type) -> bool {
     let is_known = survey.is_filled(at) || survey.filled(at) >= ENOUGH;
     let is_left_out = matches!(&decision.choice, Choice::Content(except) if except.contains(&at));
-    let is_passing = is_left_out || [&decision.volatile, &decision.suspected].into_iter().any(|fields| fields.contains(&at));
+    let is_passing = is_left_out
+        || [&decision.volatile, &decision.suspected].into_iter().any(|fields| fields.contains(&at));
     *ty != Type::TEXT && is_known && !is_passing
 }
 
@@ -204,7 +217,8 @@ fn write_columns(columns: &[Column], out: &mut String) {
     let lines: Vec<String> = columns.iter().map(declared).collect();
     let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
     for (line, column) in lines.iter().zip(columns) {
-        let line = if column.note.is_empty() { line.clone() } else { format!("{line:width$} # {}", column.note) };
+        let line =
+            if column.note.is_empty() { line.clone() } else { format!("{line:width$} # {}", column.note) };
         out.push_str(&format!("    {line}\n"));
     }
 }

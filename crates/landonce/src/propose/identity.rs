@@ -96,7 +96,9 @@ fn distance(survey: &Survey<'_>, at: usize) -> Option<u32> {
 pub(super) fn unique(survey: &Survey<'_>, eligible: &[Eligible]) -> Vec<Combination> {
     let mut found: Vec<Combination> = Vec::new();
     for combination in combinations(survey, eligible, MOST_FIELDS) {
-        if found.len() == MOST_FOUND || found.first().is_some_and(|best| combination.cost > best.cost + WITHIN) {
+        if found.len() == MOST_FOUND
+            || found.first().is_some_and(|best| combination.cost > best.cost + WITHIN)
+        {
             break;
         }
         let holds_another =
@@ -142,14 +144,17 @@ fn combinations(survey: &Survey<'_>, eligible: &[Eligible], most: usize) -> Vec<
         if set.count_ones() as usize > most {
             continue;
         }
-        let chosen = eligible.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, field)| *field);
+        let chosen =
+            eligible.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, field)| *field);
         let (fields, distances): (Vec<usize>, Vec<u32>) = chosen.unzip();
         // A kind is no identity, however few records there are of each.
         if fields.iter().all(|&at| survey.fields[at].words.is_kind()) {
             continue;
         }
         let are_times = fields.iter().all(|&at| survey.is_time(at) || survey.fields[at].words.is_day());
-        let cost = FIELD * fields.len() as u32 + distances.iter().sum::<u32>() + if are_times { ONLY_TIMES } else { 0 };
+        let cost = FIELD * fields.len() as u32
+            + distances.iter().sum::<u32>()
+            + if are_times { ONLY_TIMES } else { 0 };
         all.push(Combination { fields, cost });
     }
     all.sort_by(|one, two| (one.cost, &one.fields).cmp(&(two.cost, &two.fields)));
@@ -163,7 +168,8 @@ pub(super) fn periods(survey: &Survey<'_>, identity: &[usize]) -> Vec<usize> {
     if identity.iter().any(|&at| survey.is_time(at)) {
         return Vec::new();
     }
-    let texts: HashSet<&str> = identity.iter().filter_map(|&at| survey.fields[at].stats.first.as_deref()).collect();
+    let texts: HashSet<&str> =
+        identity.iter().filter_map(|&at| survey.fields[at].stats.first.as_deref()).collect();
     let says = |value: &str| value.len() >= 4 && texts.iter().any(|text| text.contains(value));
     survey
         .top()

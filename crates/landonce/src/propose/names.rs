@@ -7,12 +7,48 @@ pub(super) struct Words(Vec<String>);
 
 /// Names of ids that a sender or a database makes up, whole.
 const GENERATED: &[&str] = &[
-    "id", "uuid", "guid", "oid", "fid", "gid", "ulid", "global id", "object id", "event id", "event uuid", "delivery id",
-    "message id", "msg id", "notification id", "webhook id", "record id", "row id", "feature id", "line id", "entry id", "log id",
+    "id",
+    "uuid",
+    "guid",
+    "oid",
+    "fid",
+    "gid",
+    "ulid",
+    "global id",
+    "object id",
+    "event id",
+    "event uuid",
+    "delivery id",
+    "message id",
+    "msg id",
+    "notification id",
+    "webhook id",
+    "record id",
+    "row id",
+    "feature id",
+    "line id",
+    "entry id",
+    "log id",
 ];
-const KEY: &[&str] = &["id", "ids", "uuid", "guid", "key", "ref", "reference", "identifier", "sku", "isbn", "iban", "vin", "slug"];
-const CODE: &[&str] =
-    &["code", "kind", "type", "no", "nr", "num", "number", "line", "event", "action", "leg", "position", "symbol", "currency"];
+const KEY: &[&str] = &[
+    "id",
+    "ids",
+    "uuid",
+    "guid",
+    "key",
+    "ref",
+    "reference",
+    "identifier",
+    "sku",
+    "isbn",
+    "iban",
+    "vin",
+    "slug",
+];
+const CODE: &[&str] = &[
+    "code", "kind", "type", "no", "nr", "num", "number", "line", "event", "action", "leg", "position",
+    "symbol", "currency",
+];
 const KIND: &[&str] = &["kind", "type", "event", "action", "status", "state", "category", "currency", "name"];
 const DAY: &[&str] = &["date", "day", "month", "year", "week", "quarter", "period"];
 const INSTANT: &[&str] = &["at", "time", "instant", "timestamp", "ts", "datetime", "hour"];
@@ -20,20 +56,86 @@ const VERSION: &[&str] = &["version", "revision", "rev", "seq", "sequence", "lsn
 const CHANGED: &[&str] = &["updated", "modified", "changed"];
 /// What happens to a record on its way: the sender's clock and the loader's.
 const ON_THE_WAY: &[&str] = &[
-    "sent", "received", "ingested", "loaded", "fetched", "delivered", "processed", "retrieved", "extracted", "exported", "emitted",
+    "sent",
+    "received",
+    "ingested",
+    "loaded",
+    "fetched",
+    "delivered",
+    "processed",
+    "retrieved",
+    "extracted",
+    "exported",
+    "emitted",
     "scraped",
 ];
-const ATTEMPT: &[&str] = &["attempt", "attempts", "retry", "retries", "tries", "trace", "span", "traceparent", "nonce", "signature"];
+const ATTEMPT: &[&str] = &[
+    "attempt",
+    "attempts",
+    "retry",
+    "retries",
+    "tries",
+    "trace",
+    "span",
+    "traceparent",
+    "nonce",
+    "signature",
+];
 const RUN: &[&str] = &["run", "batch", "request", "job", "load", "ingestion"];
 const MEASURE: &[&str] = &[
-    "amount", "price", "quantity", "qty", "total", "sum", "count", "value", "lat", "lon", "lng", "latitude", "longitude", "temp",
-    "temperature", "score", "size", "weight", "distance", "duration", "rate", "percent", "pct", "balance", "cost", "fee", "tax", "area",
-    "length", "width", "height", "speed", "seats", "delay",
+    "amount",
+    "price",
+    "quantity",
+    "qty",
+    "total",
+    "sum",
+    "count",
+    "value",
+    "lat",
+    "lon",
+    "lng",
+    "latitude",
+    "longitude",
+    "temp",
+    "temperature",
+    "score",
+    "size",
+    "weight",
+    "distance",
+    "duration",
+    "rate",
+    "percent",
+    "pct",
+    "balance",
+    "cost",
+    "fee",
+    "tax",
+    "area",
+    "length",
+    "width",
+    "height",
+    "speed",
+    "seats",
+    "delay",
 ];
-const PROSE: &[&str] =
-    &["description", "body", "text", "message", "comment", "comments", "note", "notes", "title", "html", "content", "summary", "details"];
+const PROSE: &[&str] = &[
+    "description",
+    "body",
+    "text",
+    "message",
+    "comment",
+    "comments",
+    "note",
+    "notes",
+    "title",
+    "html",
+    "content",
+    "summary",
+    "details",
+];
 /// Words of a day on which a copy was made, not on which something happened.
-const COPY: &[&str] = &["export", "extract", "load", "snapshot", "as", "report", "file", "generated", "run", "batch"];
+const COPY: &[&str] =
+    &["export", "extract", "load", "snapshot", "as", "report", "file", "generated", "run", "batch"];
 
 impl Words {
     pub(super) fn of(name: &str) -> Self {
@@ -129,7 +231,8 @@ impl Words {
 
 /// A name for a pipeline and its table, from a path: the file's name without endings and dates, else its folder's.
 pub(super) fn of_path(path: &str) -> (String, String) {
-    let mut parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != "." && *part != "..").collect();
+    let mut parts: Vec<&str> =
+        path.split(['/', '\\']).filter(|part| !part.is_empty() && *part != "." && *part != "..").collect();
     let file = parts.pop().unwrap_or_default();
     let stem = file.split('.').next().unwrap_or_default();
     let words = [stem].into_iter().chain(parts.pop()).map(meaningful).find(|words| !words.is_empty());
@@ -150,7 +253,10 @@ pub(super) fn of_path(path: &str) -> (String, String) {
 fn meaningful(name: &str) -> String {
     let is_number = |word: &str| {
         let digits = word.trim_start_matches(|c: char| c.is_ascii_alphabetic());
-        digits.bytes().all(|b| b.is_ascii_digit()) && word.len() - digits.len() <= 2
+        word.is_empty()
+            || (!digits.is_empty()
+                && digits.bytes().all(|b| b.is_ascii_digit())
+                && word.len() - digits.len() <= 2)
     };
     let words: Vec<String> = name
         .split(|c: char| !c.is_ascii_alphanumeric())
@@ -215,6 +321,7 @@ mod tests {
             ("/x/landonce_log.ndjson", "landonce-log", "from_landonce_log"),
             ("parcels/FY2013.geojson.gz", "parcels", "parcels"),
             ("3rd party.csv", "3rd-party", "t_3rd_party"),
+            ("a.ndjson", "a", "a"),
             ("stdin", "events", "events"),
             ("../2024.csv", "events", "events"),
             ("日本.csv", "events", "events"),

@@ -81,13 +81,18 @@ fn samples(survey: &Survey<'_>, out: &mut Vec<String>) {
             ));
         }
         if sample.has_more_fields {
-            out.push(format!("{}: has more fields than were measured; the others land in the payload.", sample.name));
+            out.push(format!(
+                "{}: has more fields than were measured; the others land in the payload.",
+                sample.name
+            ));
         }
     }
     let most = survey.rows.iter().map(Vec::len).max().unwrap_or(0);
     if most < FEW {
         let noun = if most == 1 { "record" } else { "different records" };
-        out.push(format!("Only {most} {noun}: what is unique here may be so by accident. Measure a larger delivery."));
+        out.push(format!(
+            "Only {most} {noun}: what is unique here may be so by accident. Measure a larger delivery."
+        ));
     }
     let repeats = survey.repeats();
     if repeats > 0 {
@@ -123,7 +128,8 @@ fn deliveries(survey: &Survey<'_>, decision: &Decision, out: &mut Vec<String>) {
         count(one.records),
         count(two.records)
     ));
-    let corrected = compared.corrected(survey);
+    let mut corrected = compared.corrected(survey);
+    corrected.retain(|at| !decision.volatile.contains(at));
     for &at in &corrected {
         let differs = compared.differences[at].differs;
         out.push(format!(
@@ -133,7 +139,7 @@ fn deliveries(survey: &Survey<'_>, decision: &Decision, out: &mut Vec<String>) {
             count(compared.pairs)
         ));
     }
-    if corrected.is_empty() && decision.volatile.is_empty() {
+    if corrected.is_empty() && decision.volatile.is_empty() && compared.how != How::Content {
         out.push("Nothing differs between the two deliveries.".to_owned());
     }
 }
@@ -142,16 +148,19 @@ fn identity(survey: &Survey<'_>, decision: &Decision, out: &mut Vec<String>) {
     let records = count(survey.records());
     match &decision.choice {
         Choice::Fields(fields) => {
-            let unique: Vec<usize> = fields.iter().copied().filter(|at| !decision.periods.contains(at)).collect();
+            let unique: Vec<usize> =
+                fields.iter().copied().filter(|at| !decision.periods.contains(at)).collect();
             let repeats = survey.repeats();
+            let within = if survey.samples.len() == 2 { " within each delivery," } else { "" };
             let among = if repeats == 0 {
-                format!("unique in {records} of {records} records")
+                format!("unique{within} in {records} of {records} records")
             } else {
                 let different = count(survey.records() - repeats);
-                format!("unique in {different} of {different} different records; a repeated one is one event")
+                format!(
+                    "unique{within} in {different} of {different} different records (a repeated one is one event)"
+                )
             };
-            let where_ = if survey.samples.len() == 2 { ", within each delivery" } else { "" };
-            out.push(format!("{}: {among}{where_}, never null.", names(survey, &unique)));
+            out.push(format!("{}: {among}, never null.", names(survey, &unique)));
             periods(survey, decision, out);
             let versions = fields.iter().filter(|&&at| survey.fields[at].words.is_version());
             for &at in versions {
@@ -230,7 +239,7 @@ fn id_note(survey: &Survey<'_>, decision: &Decision, id: usize, standing: Standi
             super::yaml::scalar(&survey.fields[id].path)
         ),
         Standing::Unstable(differs, pairs) => format!(
-            "{name} is another one in {} of {} pairs: the sender makes it anew, so it can't be the identity.",
+            "{name} is a new one in {} of {} pairs: the sender makes it up per delivery, so it can't be the identity.",
             count(differs),
             count(pairs)
         ),
@@ -239,10 +248,19 @@ fn id_note(survey: &Survey<'_>, decision: &Decision, id: usize, standing: Standi
 
 fn volatile(survey: &Survey<'_>, decision: &Decision, out: &mut Vec<String>) {
     if let Some(compared) = &decision.compared {
-        for &at in &decision.volatile {
+        let is_id = |at: usize| decision.ids.iter().any(|(id, _)| *id == at);
+        for at in decision.volatile.iter().copied().filter(|&at| !is_id(at)) {
             let difference = compared.differences[at];
-            let (differs, present) = (count(difference.differs), count(difference.present));
-            out.push(format!("{} differs in {differs} of {present} pairs: it changes per attempt.", name(survey, at)));
+            let (name, differs, present) =
+                (name(survey, at), count(difference.differs), count(difference.present));
+            out.push(if survey.is_constant(at) {
+                format!(
+                    "{name} has one value in each delivery, and another one in the second: the delivery's own. If it says which period \
+                     the records are of, it is content: take it out here."
+                )
+            } else {
+                format!("{name} differs in {differs} of {present} pairs: it changes per attempt.")
+            });
         }
     }
     if !decision.suspected.is_empty() {

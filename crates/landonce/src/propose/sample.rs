@@ -95,9 +95,13 @@ impl Sample {
         }
         if sample.records == 0 {
             return Err(if sample.bad_total > 0 {
-                Repr::BadRecords { source_name: sample.name, found: sample.bad, total: sample.bad_total }.into()
+                Repr::BadRecords { source_name: sample.name, found: sample.bad, total: sample.bad_total }
+                    .into()
             } else {
-                Error::declaration(format!("{}: has no record to measure; give a delivery with records", sample.name))
+                Error::declaration(format!(
+                    "{}: has no record to measure; give a delivery with records",
+                    sample.name
+                ))
             });
         }
         for field in &mut sample.fields {
@@ -136,6 +140,9 @@ impl Reader {
         sample.wholes.push(hash(&self.scratch));
         for (name, value) in json.members() {
             let Some(at) = self.see(None, name, value, sample) else { continue };
+            if is_geometry(value) {
+                continue;
+            }
             for (name, value) in value.members() {
                 self.see(Some(at), name, value, sample);
             }
@@ -144,7 +151,13 @@ impl Reader {
         Ok(())
     }
 
-    fn see(&mut self, parent: Option<usize>, name: Json<'_>, value: Json<'_>, sample: &mut Sample) -> Option<usize> {
+    fn see(
+        &mut self,
+        parent: Option<usize>,
+        name: Json<'_>,
+        value: Json<'_>,
+        sample: &mut Sample,
+    ) -> Option<usize> {
         let name = name.string()?.into_owned();
         let key = (parent, name);
         let at = match self.places.get(&key) {
@@ -176,13 +189,15 @@ impl Reader {
         let out = &mut self.scratch;
         match value.kind() {
             Kind::Null => return NULL,
-            Kind::Plain if value.span().len() >= 16 && value.span().starts_with(|c: char| c.is_ascii_digit()) => {
+            Kind::Plain
+                if value.span().len() >= 16 && value.span().starts_with(|c: char| c.is_ascii_digit()) =>
+            {
                 if let Ok(instant) = time::timestamptz(value.span()) {
                     out.extend_from_slice(&instant.to_be_bytes());
                     return hash(out);
                 }
             }
-            Kind::Object if value.member("coordinates").is_some() => {
+            Kind::Object if is_geometry(value) => {
                 if let Ok(rounded) = geometry::round(value.raw(), super::PLACES) {
                     return hash(rounded.as_bytes());
                 }
@@ -193,6 +208,12 @@ impl Reader {
         let _ = canonical::put_json(out, value, &Exclusions::default());
         hash(out)
     }
+}
+
+/// Goes by the names; what it says may still be wrong.
+fn is_geometry(value: Json<'_>) -> bool {
+    value.member("type").is_some()
+        && (value.member("coordinates").is_some() || value.member("geometries").is_some())
 }
 
 /// A hash beside those that mean something. Two deliveries are hashed in one process, by one function.
@@ -211,9 +232,10 @@ fn format(batch: &Batch) -> Result<(Format, Option<char>), Error> {
     let mut format = batch.format(plain.declared())?;
     let Format::Csv(options) = &mut format else { return Ok((format, None)) };
     let head = batch.payload().first_bytes();
-    let head = head.map_err(|source| Error::from(Repr::Decode { name: batch.source().to_owned(), source }))?;
+    let head =
+        head.map_err(|source| Error::from(Repr::Decode { name: batch.source().to_owned(), source }))?;
     let header = head.split(|&b| b == b'\n').next().unwrap_or_default();
-    let count = |delimiter: u8| header.iter().filter(|&&b| b == delimiter).count();
+    let count = |delimiter: u8| memchr::memchr_iter(delimiter, header).count();
     let other = [b';', b'\t', b'|', b','].into_iter().max_by_key(|&delimiter| count(delimiter));
     match other {
         Some(other) if count(options.delimiter) == 0 && count(other) > 0 => {

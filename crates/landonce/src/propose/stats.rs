@@ -7,7 +7,8 @@ use landonce_core::number::Decimal;
 use landonce_core::time;
 
 /// CSV texts that often mean null.
-pub(super) const NULL_TEXTS: [&str; 10] = ["NA", "N/A", "n/a", "NULL", "null", "\\N", "None", "NaN", "nan", "-"];
+pub(super) const NULL_TEXTS: [&str; 10] =
+    ["NA", "N/A", "n/a", "NULL", "null", "\\N", "None", "NaN", "nan", "-"];
 
 /// The most characters of a field's first value that are kept.
 const FIRST: usize = 64;
@@ -310,7 +311,9 @@ fn is_plain_number(text: &str) -> bool {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let mantissa = unsigned.split('e').next().unwrap_or_default();
     let whole = mantissa.split('.').next().unwrap_or_default();
-    let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit()) && !unsigned.contains('E') && Decimal::parse(text).is_some();
+    let is_decimal = unsigned.starts_with(|c: char| c.is_ascii_digit())
+        && !unsigned.contains('E')
+        && Decimal::parse(text).is_some();
     is_decimal && (whole == "0" || !whole.starts_with('0')) && text.len() <= 40
 }
 
@@ -324,7 +327,8 @@ fn is_integer(text: &str, is_lexical: bool) -> bool {
 }
 
 fn is_opaque(text: &str) -> bool {
-    let is_made_of = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'=' | b'+' | b'/' | b'{' | b'}');
+    let is_made_of =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'=' | b'+' | b'/' | b'{' | b'}');
     text.len() >= 16
         && text.bytes().all(is_made_of)
         && text.bytes().any(|b| b.is_ascii_digit())

@@ -138,7 +138,9 @@ impl<'s> Survey<'s> {
     pub(super) fn is_unique(&self, fields: &[usize]) -> bool {
         (0..self.samples.len()).all(|sample| {
             let rows = &self.rows[sample];
-            let most = fields.iter().fold(1_usize, |most, &at| most.saturating_mul(self.fields[at].distinct[sample]));
+            let most = fields
+                .iter()
+                .fold(1_usize, |most, &at| most.saturating_mul(self.fields[at].distinct[sample]));
             if most < rows.len() {
                 return false;
             }
@@ -149,7 +151,8 @@ impl<'s> Survey<'s> {
 
     /// One value in all records of each sample, though there are several records.
     pub(super) fn is_constant(&self, field: usize) -> bool {
-        self.fields[field].distinct.iter().all(|&distinct| distinct == 1) && self.rows.iter().any(|rows| rows.len() > 1)
+        self.fields[field].distinct.iter().all(|&distinct| distinct == 1)
+            && self.rows.iter().any(|rows| rows.len() > 1)
     }
 
     /// An id that is made up, by its looks and its name: unique by itself, a UUID, a serial number or a long run of characters.
@@ -158,7 +161,9 @@ impl<'s> Survey<'s> {
         field.parent.is_none()
             && matches!(&field.guess, Guess::Type(ty) if ty.is_identity())
             && field.stats.looks_generated()
-            && (field.words.is_generated() || field.stats.is_uuid() || (field.stats.is_opaque() && field.words.distance() == 0))
+            && (field.words.is_generated()
+                || field.stats.is_uuid()
+                || (field.stats.is_opaque() && field.words.distance() == 0))
             && self.is_filled(at)
             && self.is_unique(&[at])
     }

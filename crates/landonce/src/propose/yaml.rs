@@ -41,7 +41,8 @@ pub(super) fn list<'t>(texts: impl IntoIterator<Item = &'t str>) -> String {
 
 /// A name in a sentence.
 pub(super) fn shown(name: &str) -> String {
-    let is_plain = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let is_plain =
+        !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
     if is_plain && name.chars().count() <= 60 { name.to_owned() } else { format!("`{}`", shorten(name)) }
 }
 

@@ -13,6 +13,8 @@ mod lost_answers;
 mod order;
 mod passing_failures;
 mod patterns;
+mod poolers;
 mod replay;
+mod rights;
 mod sender_ids;
 mod twins;

@@ -113,3 +113,33 @@ async fn a_wrong_place_is_told_quickly_and_without_the_secret() {
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
 }
+
+/// A server that restarts, or an administrator who ends the session: the whole transaction again, on a new connection.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_that_the_server_ends_is_begun_again() {
+    let (given, proxy, store) = through_proxy().await;
+    let mut stalled = proxy.arm(Fault::StallRequest("UPDATE landonce.inbox".into()));
+    let task = tokio::spawn(async move { pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await });
+    stalled.wait(20).await;
+    given.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'landonce%' AND datname = current_database()").await;
+    proxy.resume();
+    let receipt = task.await.unwrap().unwrap();
+    assert_eq!((receipt.status, receipt.attempts), (Status::Processed, 2));
+    assert_eq!(given.count("t").await, 3);
+}
+
+/// SQLite busy: another writer holds the lock; the batch waits for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_busy_sqlite_is_waited_for() {
+    let given = Given::sqlite().await;
+    pipeline(PIPELINE).ingest(&given.store, &landonce::Batch::from_bytes("w.ndjson", "{\"id\":0}")).await.unwrap();
+    let other = rusqlite::Connection::open(given.sqlite_path()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; CREATE TABLE busy(n)").unwrap();
+    let store = given.store.clone();
+    let task = tokio::spawn(async move { pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await });
+    // The batch can't have begun while the lock is held; it ends only after it is let go.
+    assert!(landonce_testkit::wait::until_or_none(1, async || task.is_finished().then_some(())).await.is_none());
+    other.execute_batch("COMMIT").unwrap();
+    let receipt = task.await.unwrap().unwrap();
+    assert_eq!(counts(&receipt), "read 2, inserted 2");
+}
