@@ -31,6 +31,7 @@ mod wire;
 mod write;
 
 use landonce_core::plan::{TableName, TablePlan, TableShape};
+use landonce_core::retry::Phase;
 use tokio_postgres::{Client, GenericClient};
 
 pub use connect::Database;
@@ -136,6 +137,9 @@ impl Connection for Session {
             }
             Err(error) => {
                 let phase = errors::commit_phase(&error);
+                if phase == Phase::CommitRefused {
+                    self.rollback().await;
+                }
                 Err(errors::failed(&error, &self.lost, doing).in_phase(phase))
             }
         }

@@ -39,9 +39,8 @@ pub(super) fn read(url: &str, environment: impl Fn(&str) -> Option<String>) -> R
     let mut config = Config::from_str(&format!("postgres://{login}{hosts}/{path}?{query}"))
         .map_err(|error| unreadable(&super::errors::chain(&error)))?;
     complete(&mut config, environment)?;
-    let tls = Mode::named(ours.mode.as_deref().unwrap_or("prefer")).ok_or_else(|| {
-        unreadable("`sslmode` is none of disable, prefer, require, verify-ca, verify-full")
-    })?;
+    let tls = Mode::named(ours.mode.as_deref().unwrap_or("prefer"))
+        .ok_or_else(|| unreadable("`sslmode` is none of disable, prefer, require, verify-ca, verify-full"))?;
     config.ssl_mode(match tls {
         Mode::Disable => SslMode::Disable,
         Mode::Prefer => SslMode::Prefer,
@@ -65,7 +64,9 @@ pub(super) fn place(config: &Config) -> String {
         })
         .collect();
     if places.is_empty() {
-        places.extend(config.get_hostaddrs().iter().enumerate().map(|(at, host)| format!("{host}:{}", port(at))));
+        places.extend(
+            config.get_hostaddrs().iter().enumerate().map(|(at, host)| format!("{host}:{}", port(at))),
+        );
     }
     let mut place = places.join(",");
     if let Some(database) = config.get_dbname() {
@@ -175,7 +176,9 @@ mod tests {
     use super::*;
 
     fn read_with(url: &str, environment: &[(&str, &str)]) -> Result<Address> {
-        read(url, |name| environment.iter().find(|(has, _)| *has == name).map(|(_, value)| (*value).to_owned()))
+        read(url, |name| {
+            environment.iter().find(|(has, _)| *has == name).map(|(_, value)| (*value).to_owned())
+        })
     }
 
     fn place_of(url: &str, environment: &[(&str, &str)]) -> String {
@@ -184,17 +187,27 @@ mod tests {
 
     #[test]
     fn the_environment_fills_what_the_url_leaves_out() {
-        let environment =
-            [("PGHOST", "db"), ("PGPORT", "6432"), ("PGUSER", "ann"), ("PGDATABASE", "shop"), ("PGPASSWORD", "p")];
+        let environment = [
+            ("PGHOST", "db"),
+            ("PGPORT", "6432"),
+            ("PGUSER", "ann"),
+            ("PGDATABASE", "shop"),
+            ("PGPASSWORD", "p"),
+        ];
         assert_eq!(place_of("postgres://", &environment), "db:6432, database `shop`, user `ann`");
         assert_eq!(place_of("postgres://bob@h/x", &environment), "h:6432, database `x`, user `bob`");
-        assert_eq!(place_of("postgres://h:1,[::1]/x", &environment), "h:1,[::1]:6432, database `x`, user `ann`");
+        assert_eq!(
+            place_of("postgres://h:1,[::1]/x", &environment),
+            "h:1,[::1]:6432, database `x`, user `ann`"
+        );
         assert_eq!(place_of("postgresql:///x", &[]), "localhost:5432, database `x`");
     }
 
     #[test]
     fn a_socket_folder_is_escaped_or_a_parameter() {
-        for url in ["postgres://%2Frun%2Fpg/x", "postgres:///x?host=/run/pg", "postgres:///x?host=%2Frun%2Fpg"] {
+        for url in
+            ["postgres://%2Frun%2Fpg/x", "postgres:///x?host=/run/pg", "postgres:///x?host=%2Frun%2Fpg"]
+        {
             assert_eq!(place_of(url, &[]), "/run/pg/.s.PGSQL.5432, database `x`", "{url}");
         }
         assert_eq!(place_of("postgres:///x", &[("PGHOST", "/tmp")]), "/tmp/.s.PGSQL.5432, database `x`");
@@ -202,7 +215,8 @@ mod tests {
 
     #[test]
     fn tls_is_read_from_the_url() {
-        let address = read_with("postgres://h/x?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem", &[]).unwrap();
+        let address =
+            read_with("postgres://h/x?sslmode=verify-full&sslrootcert=%2Fetc%2Fca.pem", &[]).unwrap();
         assert_eq!(address.tls, Mode::VerifyFull);
         assert_eq!(address.root_certificate.as_deref(), Some("/etc/ca.pem"));
         assert_eq!(read_with("postgres://h/x", &[]).unwrap().tls, Mode::Prefer);

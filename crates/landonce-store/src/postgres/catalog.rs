@@ -125,7 +125,11 @@ pub(super) async fn load(link: &Link<'_>, table: &TableName) -> Result<Option<Ca
         "p" => Relation::Partitioned,
         "v" => Relation::View,
         "f" => Relation::Foreign,
-        "m" => return Err(Error::refused(format!("{table} is a materialized view: nothing can be written to it"))),
+        "m" => {
+            return Err(Error::refused(format!(
+                "{table} is a materialized view: nothing can be written to it"
+            )));
+        }
         _ => return Err(Error::refused(format!("{table} is neither a table nor a view"))),
     };
     let params: Params<'_> = &[(&oid, Pg::OID)];
@@ -141,7 +145,8 @@ pub(super) async fn load(link: &Link<'_>, table: &TableName) -> Result<Option<Ca
     let unique = unique
         .iter()
         .map(|row| {
-            let (name, names, is_not_distinct): (String, Vec<String>, bool) = (row.get(0), row.get(1), row.get(2));
+            let (name, names, is_not_distinct): (String, Vec<String>, bool) =
+                (row.get(0), row.get(1), row.get(2));
             let is_null_safe = is_not_distinct || !names.iter().any(nullable);
             UniqueIndex { name, columns: names, is_null_safe }
         })
@@ -315,7 +320,10 @@ impl Types {
             compare,
             is_exact: item.is_exact,
             fraction: item.fraction,
-            ..Resolved::known(Type::Array(Box::new(ty)), Wire::Array { item: Box::new(wire), oid: found.item })
+            ..Resolved::known(
+                Type::Array(Box::new(ty)),
+                Wire::Array { item: Box::new(wire), oid: found.item },
+            )
         }
     }
 }
@@ -345,9 +353,7 @@ fn built_in(name: &str, modifier: i32) -> Resolved {
         "text" => Resolved::known(Type::TEXT, Wire::Text),
         "varchar" => Resolved::known(Type::Text { max: length }, Wire::Text),
         // Trailing spaces don't count: 'a' and 'a ' are equal there.
-        "bpchar" => {
-            Resolved { is_exact: false, ..Resolved::known(Type::Text { max: length }, Wire::Text) }
-        }
+        "bpchar" => Resolved { is_exact: false, ..Resolved::known(Type::Text { max: length }, Wire::Text) },
         "name" => Resolved::known(Type::Text { max: Some(63) }, Wire::Text),
         "uuid" => Resolved::known(Type::Uuid, Wire::Uuid),
         "date" => Resolved::known(Type::Date, Wire::Date),
@@ -362,8 +368,15 @@ fn built_in(name: &str, modifier: i32) -> Resolved {
 
 /// PostGIS packs kind, SRID and dimensions into the modifier.
 fn geometry(schema: &str, modifier: i32) -> Resolved {
-    const KINDS: [&str; 7] =
-        ["Point", "LineString", "Polygon", "MultiPoint", "MultiLineString", "MultiPolygon", "GeometryCollection"];
+    const KINDS: [&str; 7] = [
+        "Point",
+        "LineString",
+        "Polygon",
+        "MultiPoint",
+        "MultiLineString",
+        "MultiPolygon",
+        "GeometryCollection",
+    ];
     let (kind, srid) = if modifier < 0 {
         (None, 0)
     } else {
@@ -431,7 +444,8 @@ mod tests {
     #[test]
     fn arrays_carry_the_oid_of_their_items() {
         let moods = PgType { item: 7, ..built("_mood") };
-        let mood = PgType { kind: "e".into(), schema: "public".into(), labels: vec!["ok".into()], ..built("mood") };
+        let mood =
+            PgType { kind: "e".into(), schema: "public".into(), labels: vec!["ok".into()], ..built("mood") };
         let types = types(vec![(8, moods), (7, PgType { schema: "public".into(), ..mood })]);
         let resolved = types.resolve(8, -1);
         assert_eq!(resolved.ty.unwrap().to_string(), "enum(mood)[]");

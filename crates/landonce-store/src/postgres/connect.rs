@@ -45,7 +45,11 @@ impl Options {
         let set = |name: &str, limit: Option<Duration>| {
             limit.map_or(String::new(), |limit| format!("; SET LOCAL {name} = {}", limit.as_millis().max(1)))
         };
-        format!("{}{}", set("lock_timeout", self.lock_timeout), set("statement_timeout", self.statement_timeout))
+        format!(
+            "{}{}",
+            set("lock_timeout", self.lock_timeout),
+            set("statement_timeout", self.statement_timeout)
+        )
     }
 }
 
@@ -171,9 +175,10 @@ impl Database {
             None if said.contains("password") => {
                 (Code::Landonce, "give the password in the URL or in PGPASSWORD")
             }
-            None if said.contains("TLS") => {
-                (Code::Landonce, "the server takes no TLS: `sslmode=prefer` goes without, on a network you trust")
-            }
+            None if said.contains("TLS") => (
+                Code::Landonce,
+                "the server takes no TLS: `sslmode=prefer` goes without, on a network you trust",
+            ),
             None => (Code::Landonce, "check the URL"),
         };
         self.unreachable(code, &said, advice, None)
@@ -188,7 +193,9 @@ impl Database {
 fn advice_for_state(state: &str) -> &'static str {
     match state {
         "28P01" => "check the user and the password (in the URL or PGUSER and PGPASSWORD)",
-        "28000" => "the server's pg_hba.conf decides who may come from where, with or without TLS (`sslmode=require`)",
+        "28000" => {
+            "the server's pg_hba.conf decides who may come from where, with or without TLS (`sslmode=require`)"
+        }
         "3D000" => "check the database's name, or create it",
         "42501" => "grant the user CONNECT on the database",
         "53300" => "too many connections are open: try later, or raise max_connections",

@@ -26,7 +26,8 @@ pub(super) fn failed(error: &tokio_postgres::Error, lost: &Lost, doing: &str) ->
         Code::SqlState(state) => advice(state),
         _ => "",
     };
-    let message = if doing.is_empty() { format!("{said}{advice}") } else { format!("{doing}: {said}{advice}") };
+    let message =
+        if doing.is_empty() { format!("{said}{advice}") } else { format!("{doing}: {said}{advice}") };
     Error { code, phase: Phase::BeforeCommit, message, name, is_connect: false, source: None }
 }
 
@@ -57,6 +58,22 @@ pub(super) fn name(db: &DbError) -> Option<String> {
     db.constraint().or_else(|| db.column()).or_else(|| db.datatype()).map(str::to_owned)
 }
 
+/// Which of our temporary tables' columns a COPY had come to. Its context is the only place that tells, in any language:
+/// `COPY landonce_stage, line 57, column c3`.
+pub(super) fn copied_column(error: &tokio_postgres::Error) -> Option<usize> {
+    column_in(error.as_db_error()?.where_()?)
+}
+
+fn column_in(context: &str) -> Option<usize> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    context
+        .lines()
+        .next()?
+        .split(|c| !is_word(c))
+        .filter_map(|word| word.strip_prefix('c')?.parse().ok())
+        .next_back()
+}
+
 /// Messages of class 22 end in `: "the value"`; names come before, without a colon.
 fn without_value(message: &str) -> &str {
     message.find(": ").map_or(message, |at| &message[..at])
@@ -73,7 +90,9 @@ fn lost_or_misused(error: &tokio_postgres::Error, lost: &Lost) -> (Code, String)
     }
     let said = chain(error);
     match error.source().and_then(|source| source.downcast_ref::<std::io::Error>()) {
-        Some(io) if !matches!(io.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData) => {
+        Some(io)
+            if !matches!(io.kind(), std::io::ErrorKind::InvalidInput | std::io::ErrorKind::InvalidData) =>
+        {
             (connection_failure(), format!("{said} ({CONNECTION_FAILURE})"))
         }
         _ => (Code::Landonce, said),
@@ -84,7 +103,10 @@ fn lost_or_misused(error: &tokio_postgres::Error, lost: &Lost) -> (Code, String)
 pub(super) fn cause_of_loss(error: &tokio_postgres::Error) -> (Code, String) {
     match error.as_db_error() {
         Some(db) => (Code::SqlState(db.code().code().to_owned()), words(db)),
-        None => (Code::SqlState(CONNECTION_FAILURE.to_owned()), format!("{} ({CONNECTION_FAILURE})", chain(error))),
+        None => (
+            Code::SqlState(CONNECTION_FAILURE.to_owned()),
+            format!("{} ({CONNECTION_FAILURE})", chain(error)),
+        ),
     }
 }
 
@@ -101,6 +123,7 @@ pub(super) fn chain(error: &tokio_postgres::Error) -> String {
 
 fn advice(state: &str) -> &'static str {
     match state {
+        "42704" => "; make the type first (geometry is PostGIS's: CREATE EXTENSION postgis)",
         "53100" => "; the server's disk is full: make room and run again",
         "42P10" => {
             "; the target has no unique index on the identity's columns that ON CONFLICT can use (a view with INSTEAD OF \
@@ -115,12 +138,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_column_of_a_copy_is_found_in_any_language() {
+        assert_eq!(column_in("COPY landonce_stage, line 57, column c3"), Some(3));
+        assert_eq!(column_in("COPY landonce_rows, Zeile 2, Spalte c12: »x«"), Some(12));
+        assert_eq!(column_in("COPY landonce_rows, line 2"), None);
+    }
+
+    #[test]
     fn values_at_the_end_of_a_message_are_cut_off() {
         for (said, shown) in [
             ("invalid input value for enum mood: \"secret\"", "invalid input value for enum mood"),
             ("date/time field value out of range: \"1-1-1\"", "date/time field value out of range"),
             ("value too long for type character varying(5)", "value too long for type character varying(5)"),
-            ("invalid byte sequence for encoding \"UTF8\": 0x00", "invalid byte sequence for encoding \"UTF8\""),
+            (
+                "invalid byte sequence for encoding \"UTF8\": 0x00",
+                "invalid byte sequence for encoding \"UTF8\"",
+            ),
         ] {
             assert_eq!(without_value(said), shown);
         }

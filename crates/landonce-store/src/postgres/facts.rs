@@ -39,9 +39,8 @@ pub(super) fn of(plan: &TablePlan, catalog: &Catalog) -> Result<Facts> {
                 Some(_) => Some(unrounded(&wire)),
                 None => found.base_type.clone(),
             };
-            let must_fit = found
-                .fraction
-                .map(|_| found.base_type.as_ref().unwrap_or(&found.shape.sql_type).clone());
+            let must_fit =
+                found.fraction.map(|_| found.base_type.as_ref().unwrap_or(&found.shape.sql_type).clone());
             Ok(Fact { wire, compare: found.compare.clone(), staged_as, must_fit })
         })
         .collect::<Result<_>>()?;

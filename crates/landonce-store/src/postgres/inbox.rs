@@ -64,7 +64,9 @@ pub(super) async fn claim(link: &Link<'_>, claim: &Claim) -> Result<Claimed> {
             return Ok(Claimed::Found(settled));
         }
     }
-    Err(Error::refused(format!("{doing}: the inbox row comes and goes; does something delete from landonce.inbox?")))
+    Err(Error::refused(format!(
+        "{doing}: the inbox row comes and goes; does something delete from landonce.inbox?"
+    )))
 }
 
 /// One look, without a lock. `None` also when there is no inbox.
@@ -88,7 +90,9 @@ pub(super) async fn settle(link: &Link<'_>, claim: &Claim, outcome: &Outcome) ->
     if settled == 1 {
         return Ok(());
     }
-    Err(Error::refused(format!("{doing}: it has not been claimed in this transaction, or is settled already")))
+    Err(Error::refused(format!(
+        "{doing}: it has not been claimed in this transaction, or is settled already"
+    )))
 }
 
 async fn find(link: &Link<'_>, doing: &str, key: &InboxKey) -> Result<Option<Settled>> {
@@ -122,9 +126,9 @@ pub(super) fn without_tables(mut error: Error) -> Error {
     if is_missing(&error) {
         error.message.push_str("; landonce's own tables are missing: `landonce setup` makes them");
     } else if matches!(&error.code, Code::SqlState(state) if state == "42501") {
-        error.message.push_str(
-            "; grant the user USAGE on schema landonce, and SELECT, INSERT, UPDATE on its tables",
-        );
+        error
+            .message
+            .push_str("; grant the user USAGE on schema landonce, and SELECT, INSERT, UPDATE on its tables");
     }
     error
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use futures_util::SinkExt;
+use landonce_core::plan::PlanColumn;
 use landonce_core::retry::Code;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, CopyInSink, GenericClient, Row, Statement};
@@ -62,12 +63,13 @@ impl Link<'_> {
         self.client.prepare(sql).await.map_err(self.failed(doing))
     }
 
-    /// Sends a COPY's messages; returns how many rows the server took.
+    /// Sends a COPY's messages; returns how many rows the server took. `columns` are the names of what our temporary
+    /// tables call `c0`, `c1` …, for an error that names none.
     pub(super) async fn copy(
         &self,
-        doing: &str,
         statement: &Statement,
         pieces: impl Iterator<Item = Bytes>,
+        columns: &[PlanColumn],
     ) -> Result<u64> {
         let sent = async {
             let sink: CopyInSink<Bytes> = self.client.copy_in(statement).await?;
@@ -77,6 +79,11 @@ impl Link<'_> {
             }
             sink.as_mut().finish().await
         };
-        sent.await.map_err(self.failed(doing))
+        sent.await.map_err(|error| {
+            let at = errors::copied_column(&error);
+            let failed = errors::failed(&error, &self.lost, "");
+            let column = || at.and_then(|at| columns.get(at)).map(|column| column.name.clone());
+            Error { name: failed.name.clone().or_else(column), ..failed }
+        })
     }
 }

@@ -33,7 +33,8 @@ const LOCK: &str = "SELECT pg_catalog.pg_advisory_xact_lock(-6910924978858416547
 
 /// Everything that [`migrate`] does, as one script that may be run again: for a DBA whose ingest role makes no tables.
 pub fn setup_sql() -> String {
-    let mut sql = String::from("-- landonce's own tables. Run as a role that may create a schema; may be run again.\n");
+    let mut sql =
+        String::from("-- landonce's own tables. Run as a role that may create a schema; may be run again.\n");
     sql.push_str("BEGIN;\nCREATE SCHEMA IF NOT EXISTS landonce;\n");
     sql.push_str(FOUNDATION);
     for (at, (name, migration)) in MIGRATIONS.iter().enumerate() {
@@ -62,10 +63,8 @@ pub(super) async fn migrate(link: &Link<'_>) -> Result<()> {
     let steps = async {
         // The lock comes first: whoever waits for it looks again and finds everything done.
         link.batch(doing, &format!("BEGIN; {LOCK}")).await?;
-        let has_schema: bool = link
-            .one(doing, "SELECT pg_catalog.to_regnamespace('landonce') IS NOT NULL", &[])
-            .await?
-            .get(0);
+        let has_schema: bool =
+            link.one(doing, "SELECT pg_catalog.to_regnamespace('landonce') IS NOT NULL", &[]).await?.get(0);
         if !has_schema {
             link.batch(doing, "CREATE SCHEMA landonce").await.map_err(without_rights)?;
         }

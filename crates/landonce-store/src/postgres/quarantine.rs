@@ -62,7 +62,8 @@ async fn keep_some(link: &Link<'_>, rows: &[BadRow<'_>]) -> Result<u64> {
         }
     }
     let kinds = texts(|row| row.bad.kind.as_str().to_owned());
-    let (fields, details) = (texts(|row| without_nul(&row.bad.field)), texts(|row| without_nul(&row.bad.detail)));
+    let (fields, details) =
+        (texts(|row| without_nul(&row.bad.field)), texts(|row| without_nul(&row.bad.detail)));
     let params: Params<'_> = &[
         (&ids, Pg::BYTEA_ARRAY),
         (&texts(|row| row.pipeline.to_owned()), Pg::TEXT_ARRAY),
@@ -79,8 +80,12 @@ async fn keep_some(link: &Link<'_>, rows: &[BadRow<'_>]) -> Result<u64> {
     if kept == rows.len() as u64 {
         return Ok(kept);
     }
-    let params: Params<'_> =
-        &[(&ids, Pg::BYTEA_ARRAY), (&kinds, Pg::TEXT_ARRAY), (&fields, Pg::TEXT_ARRAY), (&details, Pg::TEXT_ARRAY)];
+    let params: Params<'_> = &[
+        (&ids, Pg::BYTEA_ARRAY),
+        (&kinds, Pg::TEXT_ARRAY),
+        (&fields, Pg::TEXT_ARRAY),
+        (&details, Pg::TEXT_ARRAY),
+    ];
     Ok(kept + link.execute(doing, REOPEN, params).await.map_err(without_tables)?)
 }
 

@@ -145,9 +145,7 @@ impl<'a> Render<'a> {
     /// The columns that a comparison looks at, beside the identity and what changes per attempt.
     fn guarded(&self) -> Vec<usize> {
         let is_key = |at: &usize| matches!(&self.plan.matching, Match::Columns(of) if of.contains(at));
-        (0..self.plan.columns.len())
-            .filter(|at| !is_key(at) && !self.plan.unguarded.contains(at))
-            .collect()
+        (0..self.plan.columns.len()).filter(|at| !is_key(at) && !self.plan.unguarded.contains(at)).collect()
     }
 
     /// The columns that an update sets, beside those that landonce fills.
@@ -174,7 +172,11 @@ impl<'a> Render<'a> {
                 if self.plan.columns[at].from == From::Rest {
                     return distinct(&old, &self.merged(at, &old, &given), compare);
                 }
-                format!("({} AND {})", present(&new(StageColumn::Present), at), distinct(&old, &given, compare))
+                format!(
+                    "({} AND {})",
+                    present(&new(StageColumn::Present), at),
+                    distinct(&old, &given, compare)
+                )
             })
             .collect();
         if tests.is_empty() { "false".to_owned() } else { format!("({})", tests.join(" OR ")) }
@@ -231,7 +233,9 @@ fn distinct(a: &str, b: &str, compare: &Compare) -> String {
     match compare {
         Compare::Plain => format!("{a} IS DISTINCT FROM {b}"),
         Compare::Text => format!("({a})::text COLLATE \"C\" IS DISTINCT FROM ({b})::text COLLATE \"C\""),
-        Compare::TextArray => format!("({a})::text[] COLLATE \"C\" IS DISTINCT FROM ({b})::text[] COLLATE \"C\""),
+        Compare::TextArray => {
+            format!("({a})::text[] COLLATE \"C\" IS DISTINCT FROM ({b})::text[] COLLATE \"C\"")
+        }
         Compare::Json => format!("({a})::jsonb IS DISTINCT FROM ({b})::jsonb"),
         Compare::JsonArray => format!("({a})::jsonb[] IS DISTINCT FROM ({b})::jsonb[]"),
         Compare::Geometry { schema } => {

@@ -75,7 +75,9 @@ async fn read(link: &Link<'_>, doing: &str, sql: &str, params: Params<'_>) -> Re
 fn entry(row: &Row) -> Result<Entry> {
     let (id, number): (Vec<u8>, i64) = (row.get(0), row.get(5));
     Ok(Entry {
-        id: id.try_into().map_err(|_| Error::refused("a quarantine id isn't 32 bytes: landonce didn't write it"))?,
+        id: id
+            .try_into()
+            .map_err(|_| Error::refused("a quarantine id isn't 32 bytes: landonce didn't write it"))?,
         pipeline: row.get(1),
         batch_id: row.get(2),
         run_id: row.get(3),

@@ -17,6 +17,9 @@ const MOST_REFUSED: usize = 1_000;
 
 /// A range of a chunk's rows, to be sent as one.
 pub(super) trait Attempt {
+    /// What is being done, for an error that ends the whole.
+    fn doing(&self) -> &str;
+
     /// What has to be done before each savepoint, as SQL; empty for nothing.
     fn prepare(&self) -> &'static str;
 
@@ -40,7 +43,7 @@ pub(super) async fn all_but_refused(
             Err(error) if rows.len() == 1 => {
                 refused.push((rows.start, error));
                 if refused.len() > MOST_REFUSED {
-                    return Err(too_many(refused, count));
+                    return Err(too_many(attempt.doing(), refused, count));
                 }
             }
             Err(_) => {
@@ -67,10 +70,11 @@ pub(super) async fn once(
             Ok(Ok(()))
         }
         Err(error) if retry::blames_row(&error.code) => {
-            link.batch(doing, "ROLLBACK TO SAVEPOINT landonce_chunk; RELEASE SAVEPOINT landonce_chunk").await?;
+            link.batch(doing, "ROLLBACK TO SAVEPOINT landonce_chunk; RELEASE SAVEPOINT landonce_chunk")
+                .await?;
             Ok(Err(error))
         }
-        Err(error) => Err(error),
+        Err(error) => Err(error.while_doing(attempt.doing())),
     }
 }
 
@@ -79,10 +83,10 @@ pub(super) fn refused(place: Place, error: Error) -> Refused {
     Refused { place, name: error.name.unwrap_or_default(), message: error.message }
 }
 
-fn too_many(mut refused: Vec<(usize, Error)>, count: usize) -> Error {
+fn too_many(doing: &str, mut refused: Vec<(usize, Error)>, count: usize) -> Error {
     let (_, first) = refused.swap_remove(0);
     let message = format!(
-        "the database refused more than {MOST_REFUSED} of {count} rows, and the rest was not tried; the first: {}",
+        "{doing}: the database refused more than {MOST_REFUSED} of {count} rows, and the rest was not tried; the first: {}",
         first.message
     );
     Error { message, ..first }

@@ -3,7 +3,7 @@
 //! Its state between the verbs is [`Open`]. The SQL is `render/`'s, the rows' bytes are `rows.rs`'s, and writing is
 //! `write.rs`'s.
 
-use landonce_core::plan::{Match, TablePlan};
+use landonce_core::plan::{Match, PlanColumn, TablePlan};
 use tokio_postgres::types::Type as Pg;
 use tokio_postgres::{Row, Statement};
 
@@ -50,7 +50,12 @@ enum Cursor {
 
 impl Open {
     /// Makes the stage; for a plan that only looks, the transaction is read-only from here on.
-    pub(super) async fn new(link: &Link<'_>, plan: &TablePlan, access: Access, is_joined: bool) -> Result<Self> {
+    pub(super) async fn new(
+        link: &Link<'_>,
+        plan: &TablePlan,
+        access: Access,
+        is_joined: bool,
+    ) -> Result<Self> {
         let doing = format!("making the stage for {}", plan.table);
         let catalog = catalog::load(link, &plan.table).await?;
         if catalog.is_none() && !(plan.create && access == Access::ReadOnly) {
@@ -105,7 +110,7 @@ impl Open {
             let sql = self.render()?.copy_stage();
             self.copy.insert(link.prepare("staging", &sql).await?).clone()
         };
-        let mut staging = Staging { link, statement, sealed: &sealed, taken: 0 };
+        let mut staging = Staging { link, columns: &self.plan.columns, statement, sealed: &sealed, taken: 0 };
         let refused = savepoint::all_but_refused(link, sealed.len(), &mut staging).await?;
         self.staged += staging.taken;
         self.may_repeat += sealed.may_repeat;
@@ -147,7 +152,8 @@ impl Open {
                 link.batch(&doing, &render.analyze()).await?;
             }
             let listed = link.execute(&doing, &render.classify(self.is_todo_made), &[]).await?;
-            let counts = if listed == 0 { Vec::new() } else { link.query(&doing, &render::count_todo(), &[]).await? };
+            let counts =
+                if listed == 0 { Vec::new() } else { link.query(&doing, &render::count_todo(), &[]).await? };
             for row in counts {
                 let (class, count): (i16, i64) = (row.get(0), row.get(1));
                 let count = count as u64;
@@ -208,7 +214,8 @@ impl Open {
         let sql = self.render()?.same_content(sorted.is_all_new);
         // One row is asked for in any case: it carries the count.
         let most = samples.max(1) as i64;
-        let rows = link.query("looking for equal content under other ids", &sql, &[(&most, Pg::INT8)]).await?;
+        let rows =
+            link.query("looking for equal content under other ids", &sql, &[(&most, Pg::INT8)]).await?;
         let count = rows.first().map_or(0, |row| row.get::<_, i64>(0) as u64);
         let sample = |row: &Row| (place(row, 1), row.get::<_, Option<String>>(4).unwrap_or_default());
         Ok(SameContent { count, samples: rows.iter().take(samples).map(sample).collect() })
@@ -239,19 +246,24 @@ fn drop_tables() -> String {
 /// Staged rows in one COPY.
 struct Staging<'a, 'c> {
     link: &'a Link<'c>,
+    columns: &'a [PlanColumn],
     statement: Statement,
     sealed: &'a Sealed,
     taken: u64,
 }
 
 impl Attempt for Staging<'_, '_> {
+    fn doing(&self) -> &'static str {
+        "staging"
+    }
+
     fn prepare(&self) -> &'static str {
         ""
     }
 
     async fn attempt(&mut self, rows: std::ops::Range<usize>) -> Result<()> {
         let taken = rows.len() as u64;
-        self.link.copy("staging", &self.statement, self.sealed.pieces(rows)).await?;
+        self.link.copy(&self.statement, self.sealed.pieces(rows), self.columns).await?;
         self.taken += taken;
         Ok(())
     }

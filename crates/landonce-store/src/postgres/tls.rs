@@ -77,9 +77,10 @@ pub(super) fn trust(mode: Mode, root_certificate: Option<&str>) -> Result<Trust>
         if check == Check::Host {
             builder.with_root_certificates(roots).with_no_client_auth()
         } else {
-            let authority = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
-                .build()
-                .map_err(|error| Error::refused(format!("TLS can't be set up: {error}")))?;
+            let authority =
+                WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+                    .build()
+                    .map_err(|error| Error::refused(format!("TLS can't be set up: {error}")))?;
             let verifier = Lenient { provider, authority: Some(authority) };
             builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
         }
@@ -98,21 +99,21 @@ fn roots(file: Option<&str>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     let refused = |why: String| Error::refused(why);
     if let Some(file) = file {
-            let certificates = CertificateDer::pem_file_iter(file)
-                .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
-                .map_err(|error| refused(format!("`sslrootcert` {file} can't be read as PEM: {error}")))?;
-            roots.add_parsable_certificates(certificates);
-            if roots.is_empty() {
-                return Err(refused(format!("`sslrootcert` {file} holds no certificate")));
-            }
-        } else {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                return Err(refused(
-                    "this machine has no root certificates; name a PEM file with `sslrootcert`".to_owned(),
-                ));
-            }
+        let certificates = CertificateDer::pem_file_iter(file)
+            .and_then(Iterator::collect::<std::result::Result<Vec<_>, _>>)
+            .map_err(|error| refused(format!("`sslrootcert` {file} can't be read as PEM: {error}")))?;
+        roots.add_parsable_certificates(certificates);
+        if roots.is_empty() {
+            return Err(refused(format!("`sslrootcert` {file} holds no certificate")));
         }
+    } else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err(refused(
+                "this machine has no root certificates; name a PEM file with `sslrootcert`".to_owned(),
+            ));
+        }
+    }
     Ok(roots)
 }
 

@@ -148,8 +148,14 @@ mod tests {
         let text = |text: &'static str| Value::Text(Cow::Borrowed(text));
         assert_eq!(i16::from_sql(&Type::INT2, &body(&Wire::Int2, &Value::Integer(-2))).unwrap(), -2);
         assert_eq!(i32::from_sql(&Type::INT4, &body(&Wire::Int4, &Value::Integer(7))).unwrap(), 7);
-        assert_eq!(i64::from_sql(&Type::INT8, &body(&Wire::Int8, &Value::Integer(i64::MIN))).unwrap(), i64::MIN);
-        assert_eq!(f32::from_sql(&Type::FLOAT4, &body(&Wire::Float4, &Value::Float(0.1))).unwrap().to_bits(), 0.1_f32.to_bits());
+        assert_eq!(
+            i64::from_sql(&Type::INT8, &body(&Wire::Int8, &Value::Integer(i64::MIN))).unwrap(),
+            i64::MIN
+        );
+        assert_eq!(
+            f32::from_sql(&Type::FLOAT4, &body(&Wire::Float4, &Value::Float(0.1))).unwrap().to_bits(),
+            0.1_f32.to_bits()
+        );
         assert!(bool::from_sql(&Type::BOOL, &body(&Wire::Boolean, &Value::Boolean(true))).unwrap());
         assert_eq!(String::from_sql(&Type::TEXT, &body(&Wire::Text, &text("é"))).unwrap(), "é");
         let items = Value::Array(vec![text("a"), Value::Null, text("")]);

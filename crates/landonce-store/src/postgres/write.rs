@@ -1,7 +1,7 @@
 //! Writing rows into the target: straight while everything is new and nothing stands in the way, else through the one
 //! conflict-safe statement.
 
-use landonce_core::plan::{Absent, TablePlan};
+use landonce_core::plan::{Absent, PlanColumn, TablePlan};
 use landonce_core::retry::Code;
 use landonce_core::value::Value;
 use tokio_postgres::Statement;
@@ -53,7 +53,8 @@ pub(super) async fn write(link: &Link<'_>, open: &mut Open, rows: CopyRows, run_
         let way = make_way(link, &open.plan, &open.facts).await?;
         open.chunks.by_rows.insert(way).clone()
     };
-    let mut attempt = Chunk { link, doing, way, sealed: &sealed, run_id, written };
+    let mut attempt =
+        Chunk { link, columns: &open.plan.columns, doing, way, sealed: &sealed, run_id, written };
     let refused = savepoint::all_but_refused(link, sealed.len(), &mut attempt).await?;
     let mut written = attempt.written;
     written
@@ -76,6 +77,7 @@ async fn make_way(link: &Link<'_>, plan: &TablePlan, facts: &Facts) -> Result<By
 /// A chunk through the temporary table.
 struct Chunk<'a, 'c> {
     link: &'a Link<'c>,
+    columns: &'a [PlanColumn],
     doing: String,
     way: ByRows,
     sealed: &'a Sealed,
@@ -84,6 +86,10 @@ struct Chunk<'a, 'c> {
 }
 
 impl Attempt for Chunk<'_, '_> {
+    fn doing(&self) -> &str {
+        &self.doing
+    }
+
     /// Outside the savepoint, where the table was made, emptying it is a matter of its file alone.
     fn prepare(&self) -> &'static str {
         "TRUNCATE pg_temp.landonce_rows; "
@@ -91,8 +97,8 @@ impl Attempt for Chunk<'_, '_> {
 
     async fn attempt(&mut self, rows: std::ops::Range<usize>) -> Result<()> {
         let sent = rows.len() as u64;
-        self.link.copy(&self.doing, &self.way.copy, self.sealed.pieces(rows)).await?;
-        let row = self.link.one(&self.doing, &self.way.write, &[(&self.run_id, Pg::UUID)]).await?;
+        self.link.copy(&self.way.copy, self.sealed.pieces(rows), self.columns).await?;
+        let row = self.link.one("", &self.way.write, &[(&self.run_id, Pg::UUID)]).await?;
         let (inserted, updated): (i64, i64) = (row.get(0), row.get(1));
         let (inserted, updated) = (inserted as u64, updated as u64);
         if inserted + updated < sent {
@@ -107,7 +113,7 @@ impl Attempt for Chunk<'_, '_> {
 impl Chunk<'_, '_> {
     /// Rows that were not written: another writer has put them meanwhile, or somebody's trigger has skipped them.
     async fn look_again(&mut self, left: u64) -> Result<()> {
-        let row = self.link.one(&self.doing, &self.way.left, &[(&self.run_id, Pg::UUID)]).await?;
+        let row = self.link.one("", &self.way.left, &[(&self.run_id, Pg::UUID)]).await?;
         let stale: i64 = row.get(0);
         let conflicts = places(&row, 1);
         let skipped = places(&row, 4);
@@ -199,16 +205,23 @@ struct Straight<'a, 'c> {
 }
 
 impl Attempt for Straight<'_, '_> {
+    fn doing(&self) -> &str {
+        &self.doing
+    }
+
     fn prepare(&self) -> &'static str {
         ""
     }
 
     async fn attempt(&mut self, _: std::ops::Range<usize>) -> Result<()> {
         let pieces = self.sealed.widened(self.cut, &self.more, self.fields);
-        let taken = self.link.copy(&self.doing, &self.statement, pieces).await?;
+        let taken = self.link.copy(&self.statement, pieces, &[]).await?;
         if taken < self.sealed.len() as u64 {
             // A trigger has skipped rows: the other way tells which.
-            return Err(Error { code: Code::SqlState("23000".to_owned()), ..Error::refused("rows were skipped") });
+            return Err(Error {
+                code: Code::SqlState("23000".to_owned()),
+                ..Error::refused("rows were skipped")
+            });
         }
         Ok(())
     }

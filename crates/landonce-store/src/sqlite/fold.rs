@@ -7,6 +7,7 @@ use landonce_core::plan::{Guard, Match, StageColumn, TablePlan, WriteMode};
 use rusqlite::types::ValueRef;
 
 use super::functions::{compare_decimals, same_json};
+use super::render::kept_columns;
 
 /// What becomes of a record that comes behind one of its identity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(super) struct Rule {
 
 impl Rule {
     pub(super) fn new(plan: &TablePlan) -> Self {
-        let columns = plan.stage_columns();
+        let columns = kept_columns(plan);
         let at = |column| columns.iter().position(|has| *has == column).map(|at| at + 1);
         let is_json = |at: usize| matches!(plan.columns[at].ty, Type::Json | Type::Array(_));
         let identity = match &plan.matching {

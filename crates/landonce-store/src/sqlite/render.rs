@@ -95,11 +95,12 @@ impl<'a> Render<'a> {
 
     /// Adds a staged record.
     pub(super) fn stage(&self) -> String {
-        let columns = self.plan.stage_columns();
-        format!("INSERT INTO {STAGE} VALUES ({})", list((1..=columns.len()).map(|at| format!("?{at}"))))
+        let given = self.plan.stage_columns();
+        let values = kept_columns(self.plan).into_iter().map(|column| parameter(&given, column));
+        format!("INSERT INTO {STAGE} VALUES ({})", list(values))
     }
 
-    /// The staged records in key order, those of one identity in the order in which they came.
+    /// The staged records in key order, those of one identity in the order in which they came: the row id, then the columns.
     pub(super) fn scan(&self) -> String {
         let keys = self.identity().map(|key| format!("s.{}{}", staged(key.column), key.collate));
         format!("SELECT s.rowid, s.* FROM {STAGE} s ORDER BY {}, s.landonce_offset", list(keys))
@@ -396,6 +397,11 @@ pub(super) fn new_content() -> String {
         "SELECT d.digest, d.number, d.\"offset\", d.len, d.staged FROM {TODO} d WHERE d.class = {} ORDER BY d.digest, d.\"offset\"",
         class::NEW
     )
+}
+
+/// The stage's columns, in order. Whether an identity may repeat is only counted, on its way in.
+pub(super) fn kept_columns(plan: &TablePlan) -> Vec<StageColumn> {
+    plan.stage_columns().into_iter().filter(|column| *column != StageColumn::MayRepeat).collect()
 }
 
 /// A staged column's name in our tables.

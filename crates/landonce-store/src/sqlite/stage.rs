@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use landonce_core::plan::{StageColumn, TablePlan};
+use landonce_core::plan::{Match, StageColumn, TablePlan};
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, params};
 
@@ -23,6 +23,8 @@ use crate::seam::{Access, Class, Classified, Folded, Place, Refused, Todo};
 pub(super) struct Open {
     pub(super) plan: TablePlan,
     pub(super) facts: Facts,
+    /// How many staged records carry the mark that their identity may have come before.
+    may_repeat: u64,
     told: Option<Told>,
     /// The last record given by [`Open::next_rows`].
     given: i64,
@@ -57,7 +59,7 @@ impl Open {
         connection.execute_batch(&sql).map_err(during(&doing))?;
         let (write, look) = (render.write(), render.look(&plan.row_columns()));
         let plan = plan.clone();
-        Ok(Self { plan, facts, told: None, given: 0, classes: HashMap::new(), write, look })
+        Ok(Self { plan, facts, may_repeat: 0, told: None, given: 0, classes: HashMap::new(), write, look })
     }
 
     pub(super) fn render(&self) -> Result<Render<'_>> {
@@ -67,6 +69,7 @@ impl Open {
     /// Adds staged records. SQLite refuses none: the stage takes every value.
     pub(super) fn stage(&mut self, connection: &Connection, rows: &BoundRows) -> Result<Vec<Refused>> {
         let doing = "staging";
+        self.may_repeat += rows.may_repeat;
         let mut insert = connection.prepare_cached(&self.render()?.stage()).map_err(during(doing))?;
         rows.each(|cells| {
             bind(&mut insert, cells).and_then(|()| insert.raw_execute()).map_err(during(doing))?;
@@ -95,7 +98,7 @@ impl Open {
 
     fn walk(&self, connection: &Connection) -> Result<Told> {
         let doing = format!("comparing the batch with {}", self.plan.table);
-        let columns = self.plan.stage_columns();
+        let columns = render::kept_columns(&self.plan);
         let rule = Rule::new(&self.plan);
         let render = self.render()?;
         let mut walk = Walk::new(connection, self, &render, &columns).map_err(during(&doing))?;
@@ -103,6 +106,8 @@ impl Open {
             Some(sql) => Some(connection.prepare_cached(&sql).map_err(during(&doing))?),
             None => None,
         };
+        // Without a mark nothing repeats, unless equality is the database's to say: then no mark can tell.
+        let may_repeat = self.may_repeat > 0 || matches!(self.plan.matching, Match::Columns(_));
         let mut folded = Folded::default();
         let mut steps = || {
             let mut scan = connection.prepare_cached(&walk.scan)?;
@@ -113,6 +118,10 @@ impl Open {
             while let Some(row) = staged.next()? {
                 let next: Vec<ValueRef<'_>> =
                     (0..=columns.len()).map(|at| row.get_ref(at)).collect::<Result<_, _>>()?;
+                if !may_repeat {
+                    walk.tell(&next)?;
+                    continue;
+                }
                 let held: Vec<ValueRef<'_>> = kept.iter().collect();
                 let repeats = !held.is_empty()
                     && match &mut same {

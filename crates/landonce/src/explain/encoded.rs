@@ -36,6 +36,20 @@ pub(super) fn members(object: &[u8]) -> Vec<(String, Encoded<'_>)> {
     members
 }
 
+/// The members of one encoded object: the bytes of each, name and value.
+pub(super) fn member_bytes(object: &[u8]) -> Vec<&[u8]> {
+    let Some(object) = values(object).next() else { return Vec::new() };
+    let mut inside = values(object.content);
+    let mut members = Vec::new();
+    let mut start = 0;
+    while let (Some(name), Some(value)) = (inside.next(), inside.next()) {
+        let end = start + name.whole.len() + value.whole.len();
+        members.push(&object.content[start..end]);
+        start = end;
+    }
+    members
+}
+
 /// Encoded values as people read them: `s 2 "AA" n 4 12e1`. The lengths are in bytes.
 pub(super) fn readable(bytes: &[u8]) -> String {
     let mut out = String::new();

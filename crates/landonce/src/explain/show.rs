@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Comparison, Explained, Explanation, Hashed, Part};
+use super::{Comparison, Explained, Explanation, Hashed, Part, encoded};
 
 /// The most characters of a value that are shown; JSON output has them all.
 const SHOWN: usize = 100;
@@ -86,7 +86,26 @@ impl Hashed {
             line(f, what, &format!("sha256  {}{}", self.sha256, mark("hex")))?;
         }
         let label = if self.label.is_empty() { String::new() } else { format!("{} ", self.label) };
-        line(f, "", &format!("of      {label}{}", short(&self.canonical)))
+        let members = self.members();
+        if members.is_empty() {
+            return line(f, "", &format!("of      {label}{}", short(&self.canonical)));
+        }
+        let begin = self.canonical.split_once('{').map_or("", |(begin, _)| begin);
+        line(f, "", &format!("of      {label}{begin}{{"))?;
+        for member in members {
+            line(f, "", &format!("          {}", short(&member)))?;
+        }
+        line(f, "", "        }")
+    }
+
+    /// The members of an object, each readable; none for an identity of fields.
+    fn members(&self) -> Vec<String> {
+        if !self.canonical.starts_with("o ") {
+            return Vec::new();
+        }
+        // Written by us a moment ago: always hex.
+        let bytes = hex::decode(&self.canonical_hex).unwrap_or_default();
+        encoded::member_bytes(&bytes).into_iter().map(encoded::readable).collect()
     }
 }
 

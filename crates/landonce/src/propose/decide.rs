@@ -70,15 +70,16 @@ pub(super) fn decide(survey: &Survey<'_>) -> Decision {
             || (has_two && deliveries::shared_tenths(survey, at) == 0)
     };
     let mut natural = identity::unique(survey, &identity::eligible(survey, is_out));
-    let compared = if has_two { deliveries::compare(survey, &natural, &ids) } else { None };
+    let near =
+        |natural: &[Combination]| if natural.is_empty() { identity::nearest(survey, is_out) } else { None };
+    let mut nearest = near(&natural);
+    let compared = if has_two { deliveries::compare(survey, &natural, nearest.as_ref(), &ids) } else { None };
     if has_two && compared.is_none() {
         // They have no events in common, so that a field has no value in common says nothing against it.
-        natural = identity::unique(
-            survey,
-            &identity::eligible(survey, |at| ids.contains(&at) || survey.fields[at].path.is_empty()),
-        );
+        let is_out = |at: usize| ids.contains(&at) || survey.fields[at].path.is_empty();
+        natural = identity::unique(survey, &identity::eligible(survey, is_out));
+        nearest = near(&natural);
     }
-    let nearest = if natural.is_empty() { identity::nearest(survey, is_out) } else { None };
     let chosen = match &compared {
         Some(compared) => {
             let is_paired_by = |one: &Combination| compared.how == How::Fields(one.fields.clone());

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::identity::Combination;
-use super::sample::ABSENT;
+use super::identity::{Combination, Nearest};
+use super::sample::{ABSENT, NULL};
 use super::stats::Guess;
 use super::survey::Survey;
 
@@ -26,6 +26,8 @@ pub(super) struct Compared {
     pub(super) pairs: usize,
     /// Per field of the survey.
     pub(super) differences: Vec<Difference>,
+    /// Per field of the survey: its name says that it belongs to the attempt.
+    named: Vec<bool>,
 }
 
 /// How often a field differs.
@@ -35,12 +37,23 @@ pub(super) struct Difference {
     pub(super) differs: usize,
     /// Pairs in which either record has it.
     pub(super) present: usize,
+    /// Pairs in which both have a value.
+    both: usize,
+    /// Pairs in which both have a value, and another one.
+    replaced: usize,
 }
 
 impl Difference {
-    /// Another value in each delivery: what changes per attempt. A correction changes a few.
-    fn is_per_attempt(self, pairs: usize) -> bool {
-        self.differs > 0 && self.differs * 10 >= self.present * 9 && self.present * 2 >= pairs
+    /// Another value in each delivery: what changes per attempt. A correction changes a few, and a field that only one delivery
+    /// has is something else again, unless its name says that it belongs to the attempt.
+    fn is_per_attempt(self, pairs: usize, is_named_so: bool) -> bool {
+        let is_most = |part: usize, whole: usize| part > 0 && part * 10 >= whole * 9 && whole * 2 >= pairs;
+        is_most(self.replaced, self.both) || (is_named_so && is_most(self.differs, self.present))
+    }
+
+    /// Pairs in which one record has a value and the other none.
+    pub(super) fn one_sided(self) -> usize {
+        self.differs - self.replaced
     }
 }
 
@@ -54,14 +67,25 @@ pub(super) fn shared_tenths(survey: &Survey<'_>, field: usize) -> usize {
 }
 
 /// Pairs the records of two deliveries, and compares them. `None` when they have no events in common, as far as can be seen.
-pub(super) fn compare(survey: &Survey<'_>, natural: &[Combination], ids: &[usize]) -> Option<Compared> {
-    let (how, pairs) = pair(survey, natural, ids)?;
+pub(super) fn compare(
+    survey: &Survey<'_>,
+    natural: &[Combination],
+    nearest: Option<&Nearest>,
+    ids: &[usize],
+) -> Option<Compared> {
+    let (how, pairs) = pair(survey, natural, nearest, ids)?;
     let differences = (0..survey.fields.len()).map(|at| difference(survey, at, &pairs)).collect();
-    let compared = Compared { how, pairs: pairs.len(), differences };
+    let named = survey.fields.iter().map(|field| field.words.is_attempt()).collect();
+    let compared = Compared { how, pairs: pairs.len(), differences, named };
     if is_of_other_events(survey, &compared, ids) { None } else { Some(compared) }
 }
 
-fn pair(survey: &Survey<'_>, natural: &[Combination], ids: &[usize]) -> Option<(How, Pairs)> {
+fn pair(
+    survey: &Survey<'_>,
+    natural: &[Combination],
+    nearest: Option<&Nearest>,
+    ids: &[usize],
+) -> Option<(How, Pairs)> {
     let least = survey.rows.iter().map(Vec::len).min().unwrap_or(0);
     // The first of the best: combinations come in the order in which they look like an identity.
     let mut best: Option<(How, Pairs)> = None;
@@ -79,6 +103,13 @@ fn pair(survey: &Survey<'_>, natural: &[Combination], ids: &[usize]) -> Option<(
         let pairs = by_fields(survey, &[id]);
         if is_half(&pairs) && is_mostly_equal(survey, &pairs, ids) {
             return Some((How::Fields(vec![id]), pairs));
+        }
+    }
+    // What repeats a little still tells most records apart.
+    if let Some(nearest) = nearest {
+        let pairs = by_fields(survey, &nearest.fields);
+        if is_half(&pairs) && is_mostly_equal(survey, &pairs, ids) {
+            return Some((How::Fields(nearest.fields.clone()), pairs));
         }
     }
     let content: Vec<usize> = leaves(survey)
@@ -119,11 +150,14 @@ fn by_fields(survey: &Survey<'_>, fields: &[usize]) -> Pairs {
 }
 
 fn difference(survey: &Survey<'_>, field: usize, pairs: &Pairs) -> Difference {
-    let mut difference = Difference { differs: 0, present: 0 };
+    let mut difference = Difference { differs: 0, present: 0, both: 0, replaced: 0 };
     for &(one, two) in pairs {
         let (one, two) = (survey.value(field, 0, one), survey.value(field, 1, two));
+        let are_both = ![ABSENT, NULL].contains(&one) && ![ABSENT, NULL].contains(&two);
         difference.present += usize::from(one != ABSENT || two != ABSENT);
         difference.differs += usize::from(one != two);
+        difference.both += usize::from(are_both);
+        difference.replaced += usize::from(are_both && one != two);
     }
     difference
 }
@@ -135,10 +169,11 @@ fn varies(survey: &Survey<'_>, field: usize) -> bool {
     values.len() > 1
 }
 
-/// The values by which two deliveries' contents are held against each other: those that vary, without ids and without what
-/// is named as changing per attempt.
+/// The values by which two deliveries' contents are held against each other: those that vary, without ids, without what is
+/// named as changing per attempt, and without geometries, which another export prints with other digits.
 fn content<'v>(survey: &'v Survey<'_>, left_out: &'v [usize]) -> impl Iterator<Item = usize> + 'v {
-    let is_left_out = |at: usize| left_out.contains(&at) || survey.fields[at].words.is_attempt();
+    let is_left_out =
+        |at: usize| left_out.contains(&at) || survey.fields[at].words.is_attempt() || survey.is_geometry(at);
     leaves(survey).into_iter().filter(move |&at| {
         !is_left_out(at) && !survey.fields[at].parent.is_some_and(is_left_out) && varies(survey, at)
     })
@@ -146,13 +181,13 @@ fn content<'v>(survey: &'v Survey<'_>, left_out: &'v [usize]) -> impl Iterator<I
 
 /// At least half of all values that could differ are equal.
 fn is_mostly_equal(survey: &Survey<'_>, pairs: &Pairs, ids: &[usize]) -> bool {
-    let (mut differs, mut present) = (0, 0);
+    let (mut replaced, mut both) = (0, 0);
     for at in content(survey, ids) {
         let difference = difference(survey, at, pairs);
-        differs += difference.differs;
-        present += difference.present;
+        replaced += difference.replaced;
+        both += difference.both;
     }
-    present > 0 && differs * 2 <= present
+    both > 0 && replaced * 2 <= both
 }
 
 /// One key, and nearly everything else differs: the key lacks something, and these are two events each.
@@ -167,13 +202,13 @@ fn is_of_other_events(survey: &Survey<'_>, compared: &Compared, ids: &[usize]) -
 impl Compared {
     /// Whether a field has another value in each delivery.
     pub(super) fn is_per_attempt(&self, field: usize) -> bool {
-        self.differences[field].is_per_attempt(self.pairs)
+        self.differences[field].is_per_attempt(self.pairs, self.named[field])
     }
 
     /// The fields that change per attempt: of an object the members that do, unless all of it does.
     pub(super) fn per_attempt(&self, survey: &Survey<'_>) -> Vec<usize> {
         let mut all = Vec::new();
-        for at in survey.top() {
+        for at in survey.top().filter(|&at| !survey.is_geometry(at)) {
             let (changing, constant): (Vec<usize>, Vec<usize>) =
                 survey.members(at).partition(|&member| self.is_per_attempt(member));
             let is_object = survey.fields[at].guess == Guess::Nested;
@@ -191,7 +226,9 @@ impl Compared {
         let per_attempt = self.per_attempt(survey);
         survey
             .top()
-            .filter(|&at| self.differences[at].differs > 0 && !self.is_per_attempt(at))
+            .filter(|&at| {
+                self.differences[at].differs > 0 && !self.is_per_attempt(at) && !survey.is_geometry(at)
+            })
             .filter(|at| !survey.members(*at).any(|member| per_attempt.contains(&member)))
             .collect()
     }

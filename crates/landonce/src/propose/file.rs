@@ -132,7 +132,10 @@ fn identity(survey: &Survey<'_>, decision: &Decision, out: &mut String) {
 }
 
 fn volatile(survey: &Survey<'_>, decision: &Decision, notes: &Notes, out: &mut String) {
-    if decision.volatile.is_empty() && decision.suspected.is_empty() {
+    let is_content = matches!(decision.choice, Choice::Content(_));
+    let has_some = !decision.volatile.is_empty() || !decision.suspected.is_empty();
+    // An id that isn't stable has its note beside the identity.
+    if !has_some || (is_content && notes.volatile.is_empty()) {
         return;
     }
     let paths = |fields: &[usize]| list(fields.iter().map(|&at| survey.fields[at].path.as_str()));
@@ -141,7 +144,7 @@ fn volatile(survey: &Survey<'_>, decision: &Decision, notes: &Notes, out: &mut S
         comment(note, out);
     }
     // With a hash of the content these fields are under `except`, which says the same.
-    if matches!(decision.choice, Choice::Content(_)) {
+    if is_content {
         out.push_str("# (Listed above, under `except`.)\n");
         return;
     }

@@ -28,7 +28,7 @@ const WITHIN: u32 = 15;
 /// A combination of fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Combination {
-    /// The fields, those first whose names look most like an identity.
+    /// The fields, those first whose names look most like an identity, times last.
     pub(super) fields: Vec<usize>,
     cost: u32,
 }
@@ -146,7 +146,9 @@ fn combinations(survey: &Survey<'_>, eligible: &[Eligible], most: usize) -> Vec<
         }
         let chosen =
             eligible.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, field)| *field);
-        let (fields, distances): (Vec<usize>, Vec<u32>) = chosen.unzip();
+        let (mut fields, distances): (Vec<usize>, Vec<u32>) = chosen.unzip();
+        // What it is reads before when it was.
+        fields.sort_by_key(|&at| survey.is_time(at));
         // A kind is no identity, however few records there are of each.
         if fields.iter().all(|&at| survey.fields[at].words.is_kind()) {
             continue;

@@ -1,141 +1,32 @@
-//! What a field's name says. Names only order what was measured, and say in comments what was not; they never make a field
-//! unique, stable or volatile.
+//! What a field's name says. Names order what was measured, and say in comments what was not; by themselves they never make
+//! a field unique, stable or volatile.
 
 /// A field's name in words: `InvoiceNo`, `invoice_no` and `invoice-no` are `invoice`, `no`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Words(Vec<String>);
 
 /// Names of ids that a sender or a database makes up, whole.
-const GENERATED: &[&str] = &[
-    "id",
-    "uuid",
-    "guid",
-    "oid",
-    "fid",
-    "gid",
-    "ulid",
-    "global id",
-    "object id",
-    "event id",
-    "event uuid",
-    "delivery id",
-    "message id",
-    "msg id",
-    "notification id",
-    "webhook id",
-    "record id",
-    "row id",
-    "feature id",
-    "line id",
-    "entry id",
-    "log id",
-];
-const KEY: &[&str] = &[
-    "id",
-    "ids",
-    "uuid",
-    "guid",
-    "key",
-    "ref",
-    "reference",
-    "identifier",
-    "sku",
-    "isbn",
-    "iban",
-    "vin",
-    "slug",
-];
-const CODE: &[&str] = &[
-    "code", "kind", "type", "no", "nr", "num", "number", "line", "event", "action", "leg", "position",
-    "symbol", "currency",
-];
-const KIND: &[&str] = &["kind", "type", "event", "action", "status", "state", "category", "currency", "name"];
-const DAY: &[&str] = &["date", "day", "month", "year", "week", "quarter", "period"];
-const INSTANT: &[&str] = &["at", "time", "instant", "timestamp", "ts", "datetime", "hour"];
-const VERSION: &[&str] = &["version", "revision", "rev", "seq", "sequence", "lsn"];
-const CHANGED: &[&str] = &["updated", "modified", "changed"];
+const GENERATED: &str = "id uuid guid oid fid gid ulid global_id object_id event_id event_uuid delivery_id message_id \
+    msg_id notification_id webhook_id record_id row_id feature_id line_id entry_id log_id";
+const KEY: &str = "id ids uuid guid key ref reference identifier sku isbn iban vin slug";
+const CODE: &str = "code kind type no nr num number line event action leg position symbol currency";
+const KIND: &str = "kind type event action status state category currency name";
+const DAY: &str = "date day month year week quarter period";
+const INSTANT: &str = "at time instant timestamp ts datetime hour";
+const VERSION: &str = "version revision rev seq sequence lsn";
+const CHANGED: &str = "updated modified changed";
 /// What happens to a record on its way: the sender's clock and the loader's.
-const ON_THE_WAY: &[&str] = &[
-    "sent",
-    "received",
-    "ingested",
-    "loaded",
-    "fetched",
-    "delivered",
-    "processed",
-    "retrieved",
-    "extracted",
-    "exported",
-    "emitted",
-    "scraped",
-];
-const ATTEMPT: &[&str] = &[
-    "attempt",
-    "attempts",
-    "retry",
-    "retries",
-    "tries",
-    "trace",
-    "span",
-    "traceparent",
-    "nonce",
-    "signature",
-];
-const RUN: &[&str] = &["run", "batch", "request", "job", "load", "ingestion"];
-const MEASURE: &[&str] = &[
-    "amount",
-    "price",
-    "quantity",
-    "qty",
-    "total",
-    "sum",
-    "count",
-    "value",
-    "lat",
-    "lon",
-    "lng",
-    "latitude",
-    "longitude",
-    "temp",
-    "temperature",
-    "score",
-    "size",
-    "weight",
-    "distance",
-    "duration",
-    "rate",
-    "percent",
-    "pct",
-    "balance",
-    "cost",
-    "fee",
-    "tax",
-    "area",
-    "length",
-    "width",
-    "height",
-    "speed",
-    "seats",
-    "delay",
-];
-const PROSE: &[&str] = &[
-    "description",
-    "body",
-    "text",
-    "message",
-    "comment",
-    "comments",
-    "note",
-    "notes",
-    "title",
-    "html",
-    "content",
-    "summary",
-    "details",
-];
+const ON_THE_WAY: &str = "sent received ingested loaded fetched delivered processed retrieved extracted exported emitted \
+    scraped";
+const ATTEMPT: &str = "attempt attempts retry retries tries trace span traceparent nonce signature";
+const RUN: &str = "run batch request job load ingestion";
+const MEASURE: &str = "amount price quantity qty total sum count value lat lon lng latitude longitude temp temperature \
+    score size weight distance duration rate percent pct balance cost fee tax area length width height \
+    speed seats delay";
+const PROSE: &str =
+    "description body text message comment comments note notes title html content summary details";
 /// Words of a day on which a copy was made, not on which something happened.
-const COPY: &[&str] =
-    &["export", "extract", "load", "snapshot", "as", "report", "file", "generated", "run", "batch"];
+const COPY: &str = "export extract load snapshot as report file generated run batch";
 
 impl Words {
     pub(super) fn of(name: &str) -> Self {
@@ -163,17 +54,17 @@ impl Words {
         self.0.join(by)
     }
 
-    fn ends_in(&self, list: &[&str]) -> bool {
-        self.0.last().is_some_and(|last| list.contains(&last.as_str()))
+    fn ends_in(&self, list: &str) -> bool {
+        self.0.last().is_some_and(|last| is_in(list, last))
     }
 
-    fn has(&self, list: &[&str]) -> bool {
-        self.0.iter().any(|word| list.contains(&word.as_str()))
+    fn has(&self, list: &str) -> bool {
+        self.0.iter().any(|word| is_in(list, word))
     }
 
     /// An id that is made up, going by the name.
     pub(super) fn is_generated(&self) -> bool {
-        GENERATED.contains(&self.joined(" ").as_str()) || self.joined("").ends_with("globalid")
+        is_in(GENERATED, &self.joined("_")) || self.joined("").ends_with("globalid")
     }
 
     /// Something that a version might be.
@@ -221,12 +112,17 @@ impl Words {
             1
         } else if self.ends_in(DAY) {
             3
-        } else if self.ends_in(INSTANT) || self.has(&["instant", "timestamp", "utc"]) {
+        } else if self.ends_in(INSTANT) || self.has("instant timestamp utc") {
             4
         } else {
             10
         }
     }
+}
+
+/// Whether a word stands in a list of words.
+fn is_in(list: &str, word: &str) -> bool {
+    list.split(' ').any(|has| has == word)
 }
 
 /// A name for a pipeline and its table, from a path: the file's name without endings and dates, else its folder's.

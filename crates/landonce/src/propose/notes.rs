@@ -131,12 +131,22 @@ fn deliveries(survey: &Survey<'_>, decision: &Decision, out: &mut Vec<String>) {
     let mut corrected = compared.corrected(survey);
     corrected.retain(|at| !decision.volatile.contains(at));
     for &at in &corrected {
-        let differs = compared.differences[at].differs;
+        let difference = compared.differences[at];
+        let (name, differs, pairs) = (name(survey, at), count(difference.differs), count(compared.pairs));
+        out.push(if difference.one_sided() * 2 > difference.differs {
+            format!("{name} differs in {differs} of {pairs} pairs, mostly because only one delivery has a value there.")
+        } else {
+            format!("{name} differs in {differs} of {pairs} pairs: a correction, that is, content.")
+        });
+    }
+    for at in survey.top().filter(|&at| survey.is_geometry(at) && compared.differences[at].differs > 0) {
         out.push(format!(
-            "{} differs in {} of {} pairs: a correction, that is, content.",
+            "{} differs in {} of {} pairs, to {} decimal places: corrections, or the noise of another export. Noise is left aside with a \
+             lower `round`.",
             name(survey, at),
-            count(differs),
-            count(compared.pairs)
+            count(compared.differences[at].differs),
+            count(compared.pairs),
+            super::PLACES
         ));
     }
     if corrected.is_empty() && decision.volatile.is_empty() && compared.how != How::Content {

@@ -24,7 +24,7 @@ const MOST_FIELDS: usize = 256;
 const MOST_BAD: usize = 20;
 /// The hash of a field that a record doesn't have, and of one that is null.
 pub(super) const ABSENT: u64 = 0;
-const NULL: u64 = 1;
+pub(super) const NULL: u64 = 1;
 
 /// One delivery, measured.
 #[derive(Debug)]

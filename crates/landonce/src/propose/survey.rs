@@ -168,6 +168,11 @@ impl<'s> Survey<'s> {
             && self.is_unique(&[at])
     }
 
+    /// Geometries.
+    pub(super) fn is_geometry(&self, field: usize) -> bool {
+        matches!(&self.fields[field].guess, Guess::Type(Type::Geometry { .. }))
+    }
+
     /// Days and instants.
     pub(super) fn is_time(&self, field: usize) -> bool {
         matches!(&self.fields[field].guess, Guess::Type(Type::Date | Type::Timestamptz | Type::Timestamp))

@@ -37,13 +37,16 @@ impl Render<'_> {
         // With a hashed key the marks name the few identities to look at; equality of the database's own needs no mark.
         let (repeated, join) = match self.plan.matching {
             Match::Key { .. } => (
-                format!("repeated AS (\n  SELECT DISTINCT s.landonce_key FROM {STAGE} s WHERE s.landonce_may_repeat\n), "),
+                format!(
+                    "repeated AS (\n  SELECT DISTINCT s.landonce_key FROM {STAGE} s WHERE s.landonce_may_repeat\n), "
+                ),
                 " JOIN repeated r ON r.landonce_key = s.landonce_key",
             ),
             Match::Columns(_) => (String::new(), ""),
         };
         let version = self.version().map(|(_, version)| version);
-        let has_turns = self.plan.has_deletes && (version.is_some() || self.plan.mode == WriteMode::InsertOnce);
+        let has_turns =
+            self.plan.has_deletes && (version.is_some() || self.plan.mode == WriteMode::InsertOnce);
         let order = match (self.plan.mode, &version) {
             _ if has_turns => "s.turn, s.landonce_offset".to_owned(),
             (WriteMode::InsertOnce, _) => "s.landonce_offset".to_owned(),
@@ -51,9 +54,10 @@ impl Render<'_> {
             (WriteMode::Upsert, None) => "s.landonce_offset DESC".to_owned(),
         };
         let conflict = version.as_ref().map_or("false".to_owned(), |version| {
-            let is_rival = match has_turns {
-                true => "s.turn = 0".to_owned(),
-                false => format!("s.{version} = first_value(s.{version}) OVER w"),
+            let is_rival = if has_turns {
+                "s.turn = 0".to_owned()
+            } else {
+                format!("s.{version} = first_value(s.{version}) OVER w")
             };
             format!("{is_rival} AND ({})", self.differs_from_first())
         });
@@ -105,7 +109,8 @@ FROM gone g",
             columns.push((staged(StageColumn::Digest), plain));
         } else {
             let guarded = self.guarded();
-            let has = |column: &StageColumn| matches!(column, StageColumn::Column(at) if guarded.contains(at));
+            let has =
+                |column: &StageColumn| matches!(column, StageColumn::Column(at) if guarded.contains(at));
             for column in self.plan.stage_columns().into_iter().filter(has) {
                 let StageColumn::Column(at) = column else { continue };
                 columns.push((staged(column), &self.facts.columns[at].compare));
@@ -116,7 +121,9 @@ FROM gone g",
         }
         let tests: Vec<String> = columns
             .iter()
-            .map(|(name, compare)| distinct(&format!("s.{name}"), &format!("first_value(s.{name}) OVER w"), compare))
+            .map(|(name, compare)| {
+                distinct(&format!("s.{name}"), &format!("first_value(s.{name}) OVER w"), compare)
+            })
             .collect();
         if tests.is_empty() { "false".to_owned() } else { tests.join(" OR ") }
     }
@@ -179,7 +186,11 @@ ORDER BY {}",
     fn class_case(&self) -> String {
         let mut cases = Vec::new();
         let mut case = |test: &str, class: i16| {
-            cases.push(if test.is_empty() { format!("ELSE {class}") } else { format!("WHEN {test} THEN {class}") });
+            cases.push(if test.is_empty() {
+                format!("ELSE {class}")
+            } else {
+                format!("WHEN {test} THEN {class}")
+            });
         };
         let differs = self.differs("t", |column| format!("s.{}", staged(column)));
         if self.plan.has_deletes {
@@ -211,9 +222,7 @@ ORDER BY {}",
 
     /// How many staged records are deletes, when none of them can find a row.
     pub(in crate::postgres) fn count_deletes(&self) -> Option<String> {
-        self.plan
-            .has_deletes
-            .then(|| format!("SELECT count(*) FROM {STAGE} s WHERE s.landonce_is_delete"))
+        self.plan.has_deletes.then(|| format!("SELECT count(*) FROM {STAGE} s WHERE s.landonce_is_delete"))
     }
 
     /// The records that need a row sent or keeping aside, in key order. The table was filled in that order, and a
@@ -247,8 +256,10 @@ ORDER BY {}",
         } else {
             format!("{TODO} s WHERE s.class = {}", class::NEW)
         };
-        let ours = self.identity().into_iter().map(|(_, staged, _)| shown(&format!("s.{staged}"), &self.facts.key));
-        let theirs = self.identity().into_iter().map(|(name, _, _)| shown(&format!("t.{name}"), &self.facts.key));
+        let ours =
+            self.identity().into_iter().map(|(_, staged, _)| shown(&format!("s.{staged}"), &self.facts.key));
+        let theirs =
+            self.identity().into_iter().map(|(name, _, _)| shown(&format!("t.{name}"), &self.facts.key));
         let key_of = |parts: Vec<String>| match parts.as_slice() {
             [one] => one.clone(),
             many => format!("concat_ws(', ', {})", many.join(", ")),

@@ -28,9 +28,8 @@ impl Render<'_> {
     /// What a chunk's rows hold in the database: a row's place stays on our side.
     pub(in crate::postgres) fn row_columns(&self) -> Vec<StageColumn> {
         let mut columns = self.plan.row_columns();
-        columns.retain(|column| {
-            !matches!(column, StageColumn::Number | StageColumn::Offset | StageColumn::Len)
-        });
+        columns
+            .retain(|column| !matches!(column, StageColumn::Number | StageColumn::Offset | StageColumn::Len));
         columns
     }
 
@@ -80,7 +79,8 @@ impl Render<'_> {
             })
             .collect::<Result<Vec<_>>>()?
             .join(", ");
-        let from = if self.facts.relation.is_some() { format!(" FROM {} t", self.target) } else { String::new() };
+        let from =
+            if self.facts.relation.is_some() { format!(" FROM {} t", self.target) } else { String::new() };
         let name = table.trim_start_matches("pg_temp.");
         Ok(format!(
             "CREATE TEMPORARY TABLE {name} ON COMMIT DROP AS\nSELECT {spelled}{from}\nWITH NO DATA{checks}"
@@ -186,13 +186,13 @@ fn sql_type(ty: &Type) -> Result<String> {
         Type::Uuid => "uuid".to_owned(),
         Type::Bytes => "bytea".to_owned(),
         Type::Json => "jsonb".to_owned(),
-        Type::Enum { name, .. } => {
-            name.split('.').map(quote::name).collect::<Result<Vec<_>>>()?.join(".")
-        }
+        Type::Enum { name, .. } => name.split('.').map(quote::name).collect::<Result<Vec<_>>>()?.join("."),
         Type::Array(item) if matches!(**item, Type::Array(_)) => {
             return Err(Error::refused("an array of arrays can't be a column"));
         }
         Type::Array(item) => format!("{}[]", sql_type(item)?),
-        Type::Geometry { kind, srid } => format!("geometry({},{srid})", kind.as_deref().unwrap_or("Geometry")),
+        Type::Geometry { kind, srid } => {
+            format!("geometry({},{srid})", kind.as_deref().unwrap_or("Geometry"))
+        }
     })
 }

@@ -33,7 +33,11 @@ impl Render<'_> {
         }
         // A proposed row must pass the table's checks even when it ends as an update: what a change doesn't name is
         // filled from the row that is there.
-        let there = if is_change { format!("\n  LEFT JOIN {} o ON {}", self.target, self.matches("o", "r")) } else { String::new() };
+        let there = if is_change {
+            format!("\n  LEFT JOIN {} o ON {}", self.target, self.matches("o", "r"))
+        } else {
+            String::new()
+        };
         let arbiter = list(self.identity().into_iter().map(|(name, _, _)| name.to_owned()));
         let (head, returning, tally) = self.tally();
         format!(
@@ -82,7 +86,8 @@ WITH {head}written AS (
 
     /// The value that an insert proposes for a column of a change.
     fn proposed(&self, at: usize) -> String {
-        let (old, given) = (format!("o.{}", self.names[at]), format!("r.{}", staged(StageColumn::Column(at))));
+        let (old, given) =
+            (format!("o.{}", self.names[at]), format!("r.{}", staged(StageColumn::Column(at))));
         if matches!(&self.plan.matching, Match::Columns(of) if of.contains(&at)) {
             return given;
         }
@@ -113,7 +118,12 @@ WITH {head}written AS (
             let values = list(updated.iter().map(|&at| {
                 let name = &self.names[at];
                 // Merged with the row that is locked now, not with the one that the proposal saw.
-                self.kept_or(at, &format!("t.{name}"), &format!("p.{}", staged(StageColumn::Column(at))), &bits)
+                self.kept_or(
+                    at,
+                    &format!("t.{name}"),
+                    &format!("p.{}", staged(StageColumn::Column(at))),
+                    &bits,
+                )
             }));
             sets.push(format!("({names}) = (SELECT {values} {of_row})"));
         } else {
@@ -126,7 +136,10 @@ WITH {head}written AS (
             sets.push(format!("{revision} = coalesce(t.{revision}, 0) + 1"));
         }
         let mut guard = if is_change {
-            format!("EXISTS (SELECT {of_row} AND {})", self.differs("t", |column| format!("p.{}", staged(column))))
+            format!(
+                "EXISTS (SELECT {of_row} AND {})",
+                self.differs("t", |column| format!("p.{}", staged(column)))
+            )
         } else {
             self.differs("t", |column| format!("EXCLUDED.{}", self.target_column(column)))
         };
@@ -141,7 +154,9 @@ WITH {head}written AS (
     pub(in crate::postgres) fn left(&self) -> String {
         // Rows that this write has put are neither stale nor in conflict, whatever a trigger made of them.
         let is_another = match &self.run_id {
-            Some(run_id) => format!("t.is_there AND t.{run_id}::text IS DISTINCT FROM $1::uuid::text AS is_another"),
+            Some(run_id) => {
+                format!("t.is_there AND t.{run_id}::text IS DISTINCT FROM $1::uuid::text AS is_another")
+            }
             None => "t.is_there AND $1::uuid IS NOT NULL AS is_another".to_owned(),
         };
         let told = self.told_apart(&Told {

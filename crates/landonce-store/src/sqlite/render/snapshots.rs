@@ -122,18 +122,18 @@ fn the_stage_compares_identities_as_the_target_does() {
         .join("\n")
     };
     insta::assert_snapshot!(rendered!(own(), render => of(&render)), @r#"
-    CREATE TABLE temp.landonce_stage (landonce_key, landonce_digest, c0, landonce_may_repeat, landonce_number, landonce_offset, landonce_len);
+    CREATE TABLE temp.landonce_stage (landonce_key, landonce_digest, c0, landonce_number, landonce_offset, landonce_len);
     CREATE TABLE temp.landonce_todo (id INTEGER PRIMARY KEY, class, number, "offset", len, staged, digest);
 
-    INSERT INTO temp.landonce_stage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+    INSERT INTO temp.landonce_stage VALUES (?1, ?2, ?3, ?5, ?6, ?7)
     SELECT s.rowid, s.* FROM temp.landonce_stage s ORDER BY s.landonce_key, s.landonce_offset
     bytes decide
     "#);
     insta::assert_snapshot!(rendered!(theirs(), render => of(&render)), @r#"
-    CREATE TABLE temp.landonce_stage (c0 INTEGER, c1 TEXT, c2, c3, c4, landonce_present, landonce_is_delete, landonce_may_repeat, landonce_number, landonce_offset, landonce_len);
+    CREATE TABLE temp.landonce_stage (c0 INTEGER, c1 TEXT, c2, c3, c4, landonce_present, landonce_is_delete, landonce_number, landonce_offset, landonce_len);
     CREATE TABLE temp.landonce_todo (id INTEGER PRIMARY KEY, class, number, "offset", len, staged, digest);
 
-    INSERT INTO temp.landonce_stage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+    INSERT INTO temp.landonce_stage VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?10, ?11)
     SELECT s.rowid, s.* FROM temp.landonce_stage s ORDER BY s.c0, s.c1 COLLATE "NOCASE", s.landonce_offset
     SELECT ?1 IS ?3 AND ?2 COLLATE "NOCASE" IS ?4
     "#);
@@ -141,7 +141,7 @@ fn the_stage_compares_identities_as_the_target_does() {
 
 #[test]
 fn a_record_is_told_apart_by_one_look() {
-    let of = |render: &Render<'_>| render.look(&render.plan.stage_columns());
+    let of = |render: &Render<'_>| render.look(&kept_columns(render.plan));
     insta::assert_snapshot!(rendered!(own(), render => of(&render)), @r#"
     SELECT CASE WHEN t."updated_at" > ?3 THEN 4 WHEN NOT (t."landonce_digest" IS NOT ?2) THEN 0 WHEN t."updated_at" = ?3 THEN 3 ELSE 2 END
     FROM "main"."duty_event" AS t WHERE t."landonce_key" = ?1

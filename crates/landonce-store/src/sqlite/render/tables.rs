@@ -3,7 +3,7 @@
 use landonce_core::column::Type;
 use landonce_core::plan::{KeyForm, Match, StageColumn};
 
-use super::{Render, STAGE, TODO, list, staged};
+use super::{Render, STAGE, TODO, kept_columns, list, staged};
 use crate::error::Result;
 
 impl Render<'_> {
@@ -62,7 +62,7 @@ impl Render<'_> {
     /// Makes the temporary tables. The identity's columns have the affinity of the target's, so that what the target would
     /// store as one value is one value here.
     pub(in crate::sqlite) fn create_stage(&self) -> String {
-        let columns = self.plan.stage_columns().into_iter().map(|column| {
+        let columns = kept_columns(self.plan).into_iter().map(|column| {
             match self.identity().find(|key| key.column == column && matches!(column, StageColumn::Column(_)))
             {
                 Some(key) => format!("{} {}", staged(column), key.affinity.keyword()),

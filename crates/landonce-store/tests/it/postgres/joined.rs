@@ -16,7 +16,8 @@ async fn a_batch_goes_with_the_callers_transaction() {
     for (is_kept, want) in [(false, "0"), (true, "1")] {
         let transaction = client.transaction().await.unwrap();
         transaction.execute("INSERT INTO mine VALUES (1)", &[]).await.unwrap();
-        let landed = land_in(&mut Joined::on(&transaction), &things(), "b1", &[put([int(1), text("a")])]).await;
+        let landed =
+            land_in(&mut Joined::on(&transaction), &things(), "b1", &[put([int(1), text("a")])]).await;
         assert_eq!(landed.counts().0, 1);
         if is_kept {
             transaction.commit().await.unwrap();

@@ -20,7 +20,10 @@ fn bad<'a>(pipeline: &'a str, raw: &'a [u8]) -> BadRow<'a> {
 }
 
 fn shown(entries: Vec<Entry>) -> Vec<String> {
-    entries.into_iter().map(|entry| format!("{} {}", entry.pipeline, String::from_utf8(entry.raw).unwrap())).collect()
+    entries
+        .into_iter()
+        .map(|entry| format!("{} {}", entry.pipeline, String::from_utf8(entry.raw).unwrap()))
+        .collect()
 }
 
 #[tokio::test]

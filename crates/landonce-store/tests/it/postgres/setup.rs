@@ -32,7 +32,10 @@ async fn eight_at_once_on_an_empty_database_all_succeed() {
         }
     })
     .await;
-    assert_eq!(bench.rows("SELECT version, name FROM landonce.migration ORDER BY 1").await, [["1", "0001_inbox"], ["2", "0002_quarantine"]]);
+    assert_eq!(
+        bench.rows("SELECT version, name FROM landonce.migration ORDER BY 1").await,
+        [["1", "0001_inbox"], ["2", "0002_quarantine"]]
+    );
     let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'things'::regclass";
     assert_eq!(bench.rows(indexes).await, [["2"]], "the key, and the digest for equal content");
 }

@@ -59,7 +59,37 @@ async fn every_column_is_described_with_its_limits() {
              )",
         )
         .await;
-    insta::assert_snapshot!(described(&shape(&mut bench, "things").await).join("\n"), @"");
+    insta::assert_snapshot!(described(&shape(&mut bench, "things").await).join("\n"), @r#"
+    id: integer as bigint (generated default)
+    own: integer as bigint (default)
+    key: uuid as uuid ()
+    createdAt: timestamptz as timestamp(3) with time zone (null)
+    at: timestamp as timestamp without time zone (null)
+    day: date as date (null)
+    doc: json as json (null)
+    docb: json as jsonb (null)
+    tags: text[] as text[] (null)
+    moods: enum(mood)[] as mood[] (null)
+    mood: enum(mood) as mood (null default)
+    other: enum(other.mood) as other.mood (null)
+    email: text as citext (null folds)
+    amount: decimal(10,2) as amount (default)
+    deep: decimal(10,2) as deep (default)
+    code: varchar(4) as character(4) (null folds)
+    name: varchar(20) as character varying(20) (null)
+    price: decimal(20,8) as numeric(20,8) (null)
+    big: decimal as numeric (null)
+    small: smallint as smallint (null)
+    n: int as integer (null)
+    ratio: real as real (null)
+    share: float as double precision (null)
+    yes: boolean as boolean (null)
+    raw: bytes as bytea (null)
+    folded: text as text (null folds)
+    twice: int as integer (null generated default)
+    span: - as interval (null)
+    range: - as int4range (null)
+    "#);
 }
 
 #[tokio::test]
@@ -82,7 +112,8 @@ async fn only_indexes_that_enforce_an_identity_count() {
         .iter()
         .map(|index| (index.name.as_str(), index.columns.join(","), index.is_null_safe))
         .collect();
-    let want = [("t_pkey", "id".to_owned(), true), ("t_ab", "a,b".to_owned(), true), ("t_c", "c".to_owned(), false)];
+    let want =
+        [("t_pkey", "id".to_owned(), true), ("t_ab", "a,b".to_owned(), true), ("t_c", "c".to_owned(), false)];
     assert_eq!(found, want);
 }
 
@@ -91,7 +122,13 @@ async fn nulls_that_are_not_distinct_are_safe_where_the_server_knows_them() {
     let mut bench = fresh().await;
     let version: u32 = bench.rows("SHOW server_version_num").await[0][0].parse().unwrap();
     let clause = if version >= 150_000 { "NULLS NOT DISTINCT" } else { "" };
-    bench.run(&format!("CREATE TABLE t (a text); CREATE UNIQUE INDEX t_a ON t {clause} (a)").replace("t NULLS", "t (a) NULLS").replace("DISTINCT (a)", "DISTINCT")).await;
+    bench
+        .run(
+            &format!("CREATE TABLE t (a text); CREATE UNIQUE INDEX t_a ON t {clause} (a)")
+                .replace("t NULLS", "t (a) NULLS")
+                .replace("DISTINCT (a)", "DISTINCT"),
+        )
+        .await;
     assert_eq!(shape(&mut bench, "t").await.unique[0].is_null_safe, version >= 150_000);
 }
 

@@ -73,17 +73,40 @@ async fn a_users_types_are_written_as_they_are_and_a_rerun_touches_nothing() {
             Value::Array(vec![decimal("1.50"), decimal("1e20")]),
         ])
     };
-    let landed = land(&mut connection, &plan, "b1", &[record(r#"{"b":1,"a":[1,2.50]}"#, &["x", "y,\"z"])]).await;
+    let landed =
+        land(&mut connection, &plan, "b1", &[record(r#"{"b":1,"a":[1,2.50]}"#, &["x", "y,\"z"])]).await;
     assert_eq!(landed.counts(), (1, 0, 0, 0, 0, 0, 0), "{landed:?}");
     let stored = bench.rows("SELECT * FROM things").await;
-    insta::assert_snapshot!(stored[0].join("\n"), @"");
+    insta::assert_snapshot!(stored[0].join("\n"), @r#"
+    07070707-0707-0707-0707-070707070707
+    so so
+    {ok,NULL}
+    {x,"y,\"z"}
+    {A@b}
+    {"a": [1, 2.50], "b": 1}
+    {"b":1,"a":[1,2.50]}
+    {"{\"b\":1,\"a\":[1,2.50]}"}
+    A@b
+    12345678901234567890.0123456789
+    -3
+    2023-11-14 22:13:20.123456+00
+    0001-01-01
+    {1970-01-01}
+    ab  
+    größe
+    -0.0000000000000000000000000000000000000001
+    0.1
+    {1.5,100000000000000000000}
+    "#);
     let client = bench.client().await;
     let before = physical(&client, "things").await;
     // The order of JSON's names and its white space are no change, nor is 2.5 for 2.50.
-    let landed = land(&mut connection, &plan, "b2", &[record(r#"{ "a": [1, 2.5], "b": 1 }"#, &["x", "y,\"z"])]).await;
+    let landed =
+        land(&mut connection, &plan, "b2", &[record(r#"{ "a": [1, 2.5], "b": 1 }"#, &["x", "y,\"z"])]).await;
     assert_eq!(landed.counts(), (0, 0, 1, 0, 0, 0, 0));
     assert_eq!(physical(&client, "things").await, before);
-    let landed = land(&mut connection, &plan, "b3", &[record(r#"{"b":1,"a":[1,2.5]}"#, &["y,\"z", "x"])]).await;
+    let landed =
+        land(&mut connection, &plan, "b3", &[record(r#"{"b":1,"a":[1,2.5]}"#, &["y,\"z", "x"])]).await;
     assert_eq!(landed.counts(), (0, 1, 0, 0, 0, 0, 0), "the order of an array is content");
 }
 
@@ -93,7 +116,8 @@ async fn text_that_differs_in_case_only_is_a_change_where_the_column_folds_case(
     bench.run("CREATE EXTENSION citext; CREATE TABLE t (id int PRIMARY KEY, email citext, code char(3), all_of citext[])").await;
     let mut connection = bench.connect().await;
     let plan = plan_on(&mut connection, "t", &["id"]).await;
-    let one = |email: &str, code: &str| [put([int(1), text(email), text(code), Value::Array(vec![text(email)])])];
+    let one =
+        |email: &str, code: &str| [put([int(1), text(email), text(code), Value::Array(vec![text(email)])])];
     land(&mut connection, &plan, "b1", &one("a@b", "x")).await;
     assert_eq!(land(&mut connection, &plan, "b2", &one("a@b", "x")).await.counts().2, 1);
     assert_eq!(land(&mut connection, &plan, "b3", &one("A@b", "x")).await.counts().1, 1);
@@ -108,7 +132,8 @@ async fn identities_that_the_database_calls_equal_are_one() {
     let mut connection = bench.connect().await;
     let plan = plan_on(&mut connection, "t", &["name"]).await;
     let one = |name: &str, v: &str| put([text(name), text(v)]);
-    let landed = land(&mut connection, &plan, "b1", &[one("Ann", "1"), one("Bob", "2"), one("ANN", "3")]).await;
+    let landed =
+        land(&mut connection, &plan, "b1", &[one("Ann", "1"), one("Bob", "2"), one("ANN", "3")]).await;
     assert_eq!(landed.counts(), (2, 0, 0, 0, 0, 1, 0));
     let landed = land(&mut connection, &plan, "b2", &[one("ann", "3"), one("bob", "4")]).await;
     assert_eq!(landed.counts(), (0, 1, 1, 0, 0, 0, 0));
@@ -122,19 +147,27 @@ async fn a_null_in_an_identity_is_one_row_where_the_index_says_so() {
     let version: u32 = bench.rows("SHOW server_version_num").await[0][0].parse().unwrap();
     if version < 150_000 {
         // Before version 15 no index can say so, and no plan has such an identity.
-        assert!(bench.client().await.batch_execute("CREATE TABLE t (a int, UNIQUE NULLS NOT DISTINCT (a))").await.is_err());
+        assert!(
+            bench
+                .client()
+                .await
+                .batch_execute("CREATE TABLE t (a int, UNIQUE NULLS NOT DISTINCT (a))")
+                .await
+                .is_err()
+        );
         return;
     }
-    for (at, (columns, of)) in [("a text NOT NULL, b text", vec![0, 1]), ("a text, b text", vec![0, 1])].into_iter().enumerate() {
-        bench
-            .run(&format!("CREATE TABLE t ({columns}, v text, UNIQUE NULLS NOT DISTINCT (a, b))"))
-            .await;
+    for (at, (columns, of)) in
+        [("a text NOT NULL, b text", vec![0, 1]), ("a text, b text", vec![0, 1])].into_iter().enumerate()
+    {
+        bench.run(&format!("CREATE TABLE t ({columns}, v text, UNIQUE NULLS NOT DISTINCT (a, b))")).await;
         let mut connection = bench.connect().await;
         let mut plan = plan_on(&mut connection, "t", &["a", "b"]).await;
-        assert_eq!(plan.columns[1].nullable, true);
+        assert!(plan.columns[1].nullable);
         plan.matching = landonce_core::plan::Match::Columns(of);
         let none = || Value::Null;
-        let mut records: Vec<Record> = (0..40).map(|n| put([text(&format!("k{n}")), none(), text("1")])).collect();
+        let mut records: Vec<Record> =
+            (0..40).map(|n| put([text(&format!("k{n}")), none(), text("1")])).collect();
         records.push(put([text("x"), text("1"), text("1")]));
         if at == 1 {
             records.push(put([none(), none(), text("1")]));
@@ -160,7 +193,11 @@ async fn a_column_that_would_round_refuses_instead() {
     let mut connection = bench.connect().await;
     let plan = plan_on(&mut connection, "t", &["id"]).await;
     let one = |id: i64, micros: i64| {
-        put([int(id), Value::Timestamptz(micros), Value::Array(vec![Value::Timestamp(micros / 1_000_000 * 1_000_000)])])
+        put([
+            int(id),
+            Value::Timestamptz(micros),
+            Value::Array(vec![Value::Timestamp(micros / 1_000_000 * 1_000_000)]),
+        ])
     };
     connection.migrate().await.unwrap();
     connection.begin(Access::Write).await.unwrap();
@@ -188,7 +225,8 @@ async fn a_geometry_is_compared_by_its_bytes_and_kept_with_its_srid() {
     let mut bench = fresh().await;
     let ty = Type::Geometry { kind: Some("Point".to_owned()), srid: 4326 };
     let plan = TablePlan { guard: Guard::Columns, ..plan("places", &[("id", Type::INTEGER), ("at", ty)]) };
-    let has_postgis = bench.rows("SELECT 1 FROM pg_available_extensions WHERE name = 'postgis'").await.len() == 1;
+    let has_postgis =
+        bench.rows("SELECT 1 FROM pg_available_extensions WHERE name = 'postgis'").await.len() == 1;
     let mut connection = bench.connect().await;
     // Without the extension the type isn't there, and the message says what to do about it.
     let error = connection.create_target(&plan).await.unwrap_err();
@@ -234,14 +272,20 @@ async fn a_domain_without_null_refuses_rows_not_staged_records() {
     let mut connection = bench.connect().await;
     let plan = plan_on(&mut connection, "t", &["id"]).await;
     let plan = TablePlan { absent: landonce_core::plan::Absent::Keep, has_deletes: true, ..plan };
-    let change = |present: i64, id: i64, name: Value<'static>, n: i64| Record { present, ..put([int(id), name, int(n)]) };
-    let landed = land(&mut connection, &plan, "b1", &[change(0b111, 1, text("a"), 1), change(0b111, 2, text("b"), 1)]).await;
+    let change = |present: i64, id: i64, name: Value<'static>, n: i64| Record {
+        present,
+        ..put([int(id), name, int(n)])
+    };
+    let landed =
+        land(&mut connection, &plan, "b1", &[change(0b111, 1, text("a"), 1), change(0b111, 2, text("b"), 1)])
+            .await;
     assert_eq!(landed.counts().0, 2);
     let gone = Record { is_delete: true, ..change(0b001, 2, Value::Null, 0) };
     let landed = land(&mut connection, &plan, "b2", &[change(0b101, 1, Value::Null, 2), gone]).await;
     assert_eq!(landed.counts(), (0, 1, 0, 0, 0, 0, 1), "{landed:?}");
     assert_eq!(bench.rows("SELECT * FROM t").await, [["1", "a", "2"]]);
-    let bad = [change(0b111, 3, text("bad"), 1), change(0b101, 4, Value::Null, 1), change(0b111, 5, text("c"), 1)];
+    let bad =
+        [change(0b111, 3, text("bad"), 1), change(0b101, 4, Value::Null, 1), change(0b111, 5, text("c"), 1)];
     let landed = land(&mut connection, &plan, "b3", &bad).await;
     assert_eq!(landed.written.refused.iter().map(|one| one.place.number).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(landed.counts().0, 1);

@@ -16,7 +16,8 @@ use crate::conformance::{Bench, Record, claim, int, land, plan, plan_on, put, ru
 /// Waits until a statement of another session waits for a lock.
 async fn until_somebody_waits(client: &tokio_postgres::Client) {
     wait::until(10, "a session that waits for a lock", async || {
-        let sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
+        let sql =
+            "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
         (!super::rows(client, sql).await.is_empty()).then_some(())
     })
     .await;
@@ -89,7 +90,12 @@ async fn opposite_orders_of_the_same_keys_never_deadlock() {
 }
 
 /// What was told apart is told apart again when somebody has come in between, and every record is counted.
-async fn in_between(bench: &mut impl Bench, plan: &TablePlan, records: &[Record], between: &str) -> landonce_store::seam::Written {
+async fn in_between(
+    bench: &mut impl Bench,
+    plan: &TablePlan,
+    records: &[Record],
+    between: &str,
+) -> landonce_store::seam::Written {
     let mut connection = bench.connect().await;
     connection.begin(Access::Write).await.unwrap();
     let mut work = connection.work();
@@ -107,17 +113,33 @@ async fn in_between(bench: &mut impl Bench, plan: &TablePlan, records: &[Record]
 #[tokio::test]
 async fn rows_that_somebody_put_in_between_are_told_apart_again() {
     let mut bench = fresh().await;
-    bench.run("CREATE TABLE t (id int PRIMARY KEY, v text, version int); INSERT INTO t VALUES (6, 'old', 1)").await;
+    bench
+        .run("CREATE TABLE t (id int PRIMARY KEY, v text, version int); INSERT INTO t VALUES (6, 'old', 1)")
+        .await;
     let mut connection = bench.connect().await;
     let plan = TablePlan { version: Some(2), ..plan_on(&mut connection, "t", &["id"]).await };
     let record = |id: i64| put([int(id), text("v"), int(5)]);
     let records: Vec<Record> = (1..=6).map(record).collect();
     let between = "INSERT INTO t VALUES (1, 'v', 5), (2, 'w', 5), (3, 'w', 9), (4, 'w', 3); UPDATE t SET v = 'x', version = 7 WHERE id = 6";
     let written = in_between(&mut bench, &plan, &records, between).await;
-    assert_eq!((written.inserted, written.updated, written.unchanged, written.stale), (1, 1, 1, 2), "{written:?}");
+    assert_eq!(
+        (written.inserted, written.updated, written.unchanged, written.stale),
+        (1, 1, 1, 2),
+        "{written:?}"
+    );
     assert_eq!(written.conflicts.iter().map(|place| place.number).collect::<Vec<_>>(), [2]);
     let rows = bench.rows("SELECT id, v, version FROM t ORDER BY id").await;
-    assert_eq!(rows, [["1", "v", "5"], ["2", "w", "5"], ["3", "w", "9"], ["4", "v", "5"], ["5", "v", "5"], ["6", "x", "7"]]);
+    assert_eq!(
+        rows,
+        [
+            ["1", "v", "5"],
+            ["2", "w", "5"],
+            ["3", "w", "9"],
+            ["4", "v", "5"],
+            ["5", "v", "5"],
+            ["6", "x", "7"]
+        ]
+    );
 }
 
 /// The straight way meets a row that wasn't there, and the other way takes over.
@@ -186,20 +208,22 @@ async fn a_change_loses_no_update_that_came_in_between() {
 
 #[tokio::test]
 async fn waiting_for_a_lock_has_the_limit_that_was_set() {
-    let mut bench = fresh().await;
-    let mut connection =
-        bench.database().lock_timeout(Duration::from_millis(50)).connect().await.unwrap();
+    let bench = fresh().await;
+    let mut connection = bench.database().lock_timeout(Duration::from_millis(50)).connect().await.unwrap();
     land(&mut connection, &things(), "b1", &[put([int(1), text("a")])]).await;
     let blocker = bench.client().await;
     blocker.batch_execute("BEGIN; LOCK TABLE things IN ACCESS EXCLUSIVE MODE").await.unwrap();
     connection.begin(Access::Write).await.unwrap();
     let error = connection.work().open_stage(&things()).await.unwrap_err();
-    assert_eq!((&error.code, error.advice()), (&Code::SqlState("55P03".to_owned()), Advice::Again), "{error}");
+    assert_eq!(
+        (&error.code, error.advice()),
+        (&Code::SqlState("55P03".to_owned()), Advice::Again),
+        "{error}"
+    );
     connection.rollback().await;
     blocker.batch_execute("COMMIT").await.unwrap();
     // Set for the transaction alone.
-    let mut connection =
-        bench.database().statement_timeout(Duration::from_secs(7)).connect().await.unwrap();
+    let mut connection = bench.database().statement_timeout(Duration::from_secs(7)).connect().await.unwrap();
     connection.begin(Access::Write).await.unwrap();
     connection.rollback().await;
     assert_eq!(land(&mut connection, &things(), "b2", &[put([int(1), text("a")])]).await.counts().2, 1);
