@@ -20,7 +20,7 @@
 //!
 //! A declared type decides the tag; an undeclared field has the tag of its JSON kind. So `1`, `1.0` and a declared decimal
 //! `"1"` are one value, and `1`, an undeclared `"1"` and `true` are three. Hashes are SHA-256 over a label (below)
-//! and the encoded values. `docs/reference/identity.md` has this page with test vectors and ten lines of Python.
+//! and the encoded values. `docs/reference/identity.md` has this page with test vectors and a page of Python.
 
 use crate::bad_record::{BadKind, BadRecord, shorten};
 use crate::json::{Json, Kind};

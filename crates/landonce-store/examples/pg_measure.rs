@@ -54,11 +54,12 @@ fn cpu(pid: &str) -> u128 {
 async fn main() {
     let n: u64 = std::env::var("N").ok().map_or(1_000_000, |n| n.parse().unwrap());
     let chunk: usize = std::env::var("CHUNK").ok().map_or(50_000, |n| n.parse().unwrap());
+    let admin_url = std::env::var("ADMIN_URL").unwrap_or("postgres://postgres@127.0.0.1:5555/postgres".into());
     let url = std::env::var("DATABASE_URL").unwrap_or("postgres://postgres@127.0.0.1:5555/postgres".into());
     let db = Database::from_url(&url).unwrap();
     let mut s = db.connect().await.unwrap();
     let admin = {
-        let (c, conn) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        let (c, conn) = tokio_postgres::connect(&admin_url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(conn);
         c
     };

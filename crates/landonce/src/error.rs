@@ -88,7 +88,7 @@ pub(crate) enum Repr {
         "COMMIT was sent and no answer came, and the inbox could not be asked whether it landed ({last}). Deliver the same batch again: \
          if it has landed, that is a skipped duplicate"
     )]
-    Unresolved { last: landonce_store::Error },
+    Unresolved { last: String },
     #[error("interrupted; nothing was written")]
     Interrupted,
     #[error("a bug in landonce: {0}; nothing was written. Please report it")]

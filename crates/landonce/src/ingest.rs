@@ -131,11 +131,11 @@ pub(crate) async fn ingest<D: Connect>(
     let mut tries = Tries { attempts: 0, was_connected: false, is_unanswered: false, was_internal: false };
     loop {
         tries.attempts += 1;
-        let failed = match attempt(database, pipeline, batch, options, &claim, &tries).await {
+        let failed = match attempt(database, pipeline, batch, options, &claim, &mut tries).await {
             Ok(receipt) => return Ok(receipt),
             Err(error) => error,
         };
-        let Repr::Store(error) = failed.repr() else { return Err(failed) };
+        let Repr::Store(error) = failed.repr() else { return Err(give_up(failed, &tries, started)) };
         let advice = error.advice();
         tries.is_unanswered |= advice == Advice::Resolve;
         let policy = &options.retry;
@@ -183,7 +183,8 @@ struct Tries {
 fn give_up(failed: Error, tries: &Tries, started: Instant) -> Error {
     let Error(repr) = failed;
     match *repr {
-        Repr::Store(last) if tries.is_unanswered => Repr::Unresolved { last }.into(),
+        mismatch @ Repr::Mismatch { .. } => mismatch.into(), // the inbox has answered
+        last if tries.is_unanswered => Repr::Unresolved { last: last.to_string() }.into(),
         Repr::Store(last) if tries.attempts > 1 => {
             Repr::Exhausted { attempts: tries.attempts, elapsed_ms: started.elapsed().as_millis(), last }.into()
         }
@@ -208,7 +209,7 @@ async fn attempt<D: Connect>(
     batch: &Batch,
     options: &Options,
     claim: &Claim,
-    tries: &Tries,
+    tries: &mut Tries,
 ) -> Result<Receipt, Error> {
     let mut connection = database.connect().await?;
     failpoint::at("connected");
@@ -233,7 +234,10 @@ async fn attempt<D: Connect>(
     };
     connection.begin(Access::Write).await?;
     failpoint::at("begun");
-    let landed = land::land(&mut connection.work(), &job).await;
+    let mut is_claimed = false;
+    let landed = land::land(&mut connection.work(), &job, &mut is_claimed).await;
+    // A claim that finds no row has waited for the end of whoever held it: an unanswered COMMIT before has not happened.
+    tries.is_unanswered &= !is_claimed;
     match landed {
         Ok(Landed::New(outcome, notes)) => {
             // 7. COMMIT.
@@ -352,7 +356,7 @@ pub(crate) async fn ingest_in<W: Work>(
         progress: options.progress.clone(),
     };
     let tries = Tries { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false };
-    match land::land(work, &job).await? {
+    match land::land(work, &job, &mut false).await? {
         Landed::Found(settled) => found(settled, &claim, &tries),
         Landed::New(outcome, notes) => Ok(Receipt {
             status: Status::Processed,

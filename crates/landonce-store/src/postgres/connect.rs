@@ -19,6 +19,11 @@ use crate::error::{Error, Result};
 /// Leaves a second for the message within the five that anybody waits.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
+/// How long a connection is silent before the net is asked whether the server is still there.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+/// The driver's own default, of no use to anybody who waits.
+const DRIVERS_KEEPALIVE: Duration = Duration::from_hours(2);
+
 /// The oldest server that landonce is tested with.
 const OLDEST: u32 = 14;
 
@@ -68,6 +73,10 @@ impl Database {
         let timeout = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
         let hosts = config.get_hosts().len().max(config.get_hostaddrs().len()).max(1);
         config.connect_timeout(timeout / hosts as u32);
+        // A server that has vanished from the net is noticed within a minute, where the URL doesn't say otherwise.
+        if config.get_keepalives_idle() == DRIVERS_KEEPALIVE {
+            config.keepalives_idle(KEEPALIVE).keepalives_interval(KEEPALIVE / 3).keepalives_retries(3);
+        }
         if config.get_application_name().is_none() {
             config.application_name("landonce");
         }

@@ -7,7 +7,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use futures_util::SinkExt;
+use futures_util::{SinkExt, TryStreamExt};
 use landonce_core::plan::PlanColumn;
 use landonce_core::retry::Code;
 use tokio_postgres::types::{ToSql, Type};
@@ -43,6 +43,21 @@ impl Link<'_> {
 
     pub(super) async fn query(&self, doing: &str, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {
         self.client.query_typed(sql, params).await.map_err(self.failed(doing))
+    }
+
+    /// As [`Link::query`], without holding the rows themselves.
+    pub(super) async fn collect<T>(
+        &self,
+        doing: &str,
+        sql: &str,
+        read: impl Fn(&Row) -> T,
+    ) -> Result<Vec<T>> {
+        let collected = async {
+            let none: [(&(dyn ToSql + Sync), Type); 0] = [];
+            let rows = self.client.query_typed_raw(sql, none).await?;
+            rows.map_ok(|row| read(&row)).try_collect().await
+        };
+        collected.await.map_err(self.failed(doing))
     }
 
     pub(super) async fn one(&self, doing: &str, sql: &str, params: Params<'_>) -> Result<Row> {

@@ -197,12 +197,12 @@ impl Open {
         if self.cursor == Cursor::Done {
             return Ok(Vec::new());
         }
-        let rows = link.query(doing, &render::fetch(most.max(1)), &[]).await?;
+        let rows = link.collect(doing, &render::fetch(most.max(1)), todo).await?;
         if rows.len() < most {
             link.batch(doing, &render::close_cursor()).await?;
             self.cursor = Cursor::Done;
         }
-        Ok(rows.iter().map(todo).collect())
+        Ok(rows)
     }
 
     /// Content of new records that is there under another id.

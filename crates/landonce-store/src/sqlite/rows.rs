@@ -119,7 +119,26 @@ impl Rows for BoundRows {
 
 impl BoundRows {
     /// Calls `each` with every row's cells, except rows that SQLite would alter: those are returned as refused.
-    pub(super) fn each(&self, mut each: impl FnMut(&[ValueRef<'_>]) -> Result<()>) -> Result<Vec<Refused>> {
+    pub(super) fn each(&self, each: impl FnMut(&[ValueRef<'_>]) -> Result<()>) -> Result<Vec<Refused>> {
+        self.visit(0..self.ends.len(), each)
+    }
+
+    /// The same, by the bytes of the first cell, the key: SQLite sorts a million keys in half the time when they come in
+    /// ordered runs.
+    pub(super) fn each_by_key(
+        &self,
+        each: impl FnMut(&[ValueRef<'_>]) -> Result<()>,
+    ) -> Result<Vec<Refused>> {
+        let mut order: Vec<usize> = (0..self.ends.len()).collect();
+        order.sort_unstable_by(|a, b| self.packed(*a).cmp(self.packed(*b)));
+        self.visit(order, each)
+    }
+
+    fn visit(
+        &self,
+        order: impl IntoIterator<Item = usize>,
+        mut each: impl FnMut(&[ValueRef<'_>]) -> Result<()>,
+    ) -> Result<Vec<Refused>> {
         if let Some(found) = self.mismatch {
             let due = self.layout.slots.len();
             return Err(Error::refused(format!(
@@ -127,16 +146,13 @@ impl BoundRows {
             )));
         }
         let mut refused = Vec::new();
-        let mut unfit = self.unfit.iter().copied().peekable();
-        let mut start = 0;
         let mut cells = Vec::with_capacity(self.layout.slots.len());
-        for (row, &end) in self.ends.iter().enumerate() {
+        for row in order {
             cells.clear();
-            cells.extend(Cells::read(&self.cells.0[start..end]));
-            start = end;
-            if let Some((_, slot)) = unfit.next_if(|(at, _)| *at == row) {
-                while unfit.next_if(|(at, _)| *at == row).is_some() {}
-                let name = self.layout.slots[slot].name.clone();
+            cells.extend(Cells::read(self.packed(row)));
+            let first = self.unfit.partition_point(|(at, _)| *at < row);
+            if let Some((_, slot)) = self.unfit.get(first).filter(|(at, _)| *at == row) {
+                let name = self.layout.slots[*slot].name.clone();
                 let message = format!(
                     "the text looks like a number, and column `{name}` turns such texts into numbers; give it the type TEXT"
                 );
@@ -146,6 +162,11 @@ impl BoundRows {
             each(&cells)?;
         }
         Ok(refused)
+    }
+
+    fn packed(&self, row: usize) -> &[u8] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.cells.0[start..self.ends[row]]
     }
 }
 

@@ -71,7 +71,7 @@ impl Open {
         let doing = "staging";
         self.may_repeat += rows.may_repeat;
         let mut insert = connection.prepare_cached(&self.render()?.stage()).map_err(during(doing))?;
-        rows.each(|cells| {
+        rows.each_by_key(|cells| {
             bind(&mut insert, cells).and_then(|()| insert.raw_execute()).map_err(during(doing))?;
             Ok(())
         })

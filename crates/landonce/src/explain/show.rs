@@ -76,7 +76,8 @@ impl Part {
 impl Hashed {
     fn show(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
         let mark = |form: &str| match self.stored_as {
-            Some(stored) if stored == form || (form != "uuid" && stored != "uuid") => " (stored)",
+            Some(stored) if (stored == "uuid") == (form == "uuid") => " (stored)",
+            None if form != "uuid" => " (not stored)",
             _ => "",
         };
         if let Some(uuid) = &self.uuid {

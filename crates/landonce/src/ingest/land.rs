@@ -33,12 +33,14 @@ pub(super) enum Landed {
     Found(Settled),
 }
 
-/// Steps 1 to 6. Step 7, COMMIT, is the connection's.
-pub(super) async fn land<W: Work>(work: &mut W, job: &Job) -> Result<Landed, Error> {
+/// Steps 1 to 6. Step 7, COMMIT, is the connection's. `is_claimed` becomes true once the claim is ours, also when a later
+/// step fails.
+pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool) -> Result<Landed, Error> {
     // 1. claim: insert-or-skip. A twin that is under way makes this wait for its end.
     if let Claimed::Found(settled) = work.claim(&job.claim).await? {
         return Ok(Landed::Found(settled));
     }
+    *is_claimed = true;
     failpoint::at("claimed");
     let mut tally = Tally::new(job);
 

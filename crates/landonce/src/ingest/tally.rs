@@ -117,9 +117,12 @@ impl<'j> Tally<'j> {
         self.list(number, why);
     }
 
+    /// The first ones by number, whichever thread met them first.
     fn list(&mut self, number: u64, why: &BadRecord) {
-        if self.found.len() < LISTED {
-            self.found.push(Located { number, bad: why.clone() });
+        let at = self.found.partition_point(|located| located.number <= number);
+        if at < LISTED {
+            self.found.insert(at, Located { number, bad: why.clone() });
+            self.found.truncate(LISTED);
         }
     }
 

@@ -141,6 +141,32 @@ fn folding_keeps_the_first_of_the_highest_version() {
 }
 
 #[test]
+fn folding_keeps_the_turns_of_puts_and_deletes() {
+    let sql = rendered!(TablePlan { has_deletes: true, ..own() }, TABLE, fold());
+    insta::assert_snapshot!(sql, @r#"
+    WITH repeated AS (
+      SELECT DISTINCT s.landonce_key FROM pg_temp.landonce_stage s WHERE s.landonce_may_repeat
+    ), ranked AS (
+      SELECT s.at, row_number() OVER w AS nth, s.turn = 0 AND (s.landonce_digest IS DISTINCT FROM first_value(s.landonce_digest) OVER w) AS is_conflict
+      FROM (
+        SELECT s.*, CASE WHEN NOT s.is_top THEN 3 WHEN s.landonce_offset < s.turned THEN 2
+                         WHEN s.landonce_offset = s.turned THEN 1 ELSE 0 END AS turn
+        FROM (
+          SELECT s.*, max(s.landonce_offset) FILTER (WHERE s.landonce_is_delete AND s.is_top) OVER (PARTITION BY s.landonce_key) AS turned
+          FROM (SELECT s.*, s.ctid AS at, (s.c0 IS NULL OR s.c0 = max(s.c0) OVER (PARTITION BY s.landonce_key)) AS is_top FROM pg_temp.landonce_stage s JOIN repeated r ON r.landonce_key = s.landonce_key) s
+        ) s
+      ) s
+      WINDOW w AS (PARTITION BY s.landonce_key ORDER BY s.turn, s.landonce_offset)
+    ), gone AS (
+      DELETE FROM pg_temp.landonce_stage s USING ranked k WHERE s.ctid = k.at AND k.nth > 1
+      RETURNING k.is_conflict, s.landonce_number, s.landonce_offset, s.landonce_len
+    )
+    SELECT count(*) FILTER (WHERE NOT g.is_conflict), array_agg(g.landonce_number ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict), array_agg(g.landonce_offset ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict), array_agg(g.landonce_len ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict)
+    FROM gone g
+    "#);
+}
+
+#[test]
 fn the_write_is_guarded_and_in_key_order() {
     let sql = rendered!(own(), TABLE, write());
     insta::assert_snapshot!(sql, @r#"
@@ -173,26 +199,19 @@ fn what_a_write_left_is_told_apart_again() {
 
 #[test]
 fn equal_content_is_looked_for_in_batch_and_target() {
-    let sql = rendered!(own(), TABLE, same_content(true));
+    let sql = rendered!(own(), TABLE, same_content(false));
     insta::assert_snapshot!(sql, @r#"
-    WITH new AS (
-      SELECT s.landonce_key::text AS key, s.landonce_digest AS digest, s.landonce_number, s.landonce_offset, s.landonce_len
-      FROM pg_temp.landonce_stage s
-    ), first AS (
-      SELECT DISTINCT ON (n.digest) n.digest, n.key, n.landonce_offset
-      FROM new n
-      WHERE n.digest IN (SELECT m.digest FROM new m GROUP BY m.digest HAVING count(*) > 1)
-      ORDER BY n.digest, n.landonce_offset
+    WITH told AS (
+      SELECT s.landonce_digest, s.landonce_number, s.landonce_offset, s.landonce_len, row_number() OVER w AS nth, first_value(s.landonce_key) OVER w AS first0
+      FROM pg_temp.landonce_todo s WHERE s.class = 1
+      WINDOW w AS (PARTITION BY s.landonce_digest ORDER BY s.landonce_offset)
     ), stored AS (
       SELECT DISTINCT t."landonce_digest" AS digest FROM "public"."duty_event" t
-      WHERE t."landonce_digest" IN (SELECT n.digest FROM new n)
-    ), pairs AS (
-      SELECT n.*, f.key AS first_key
-      FROM new n LEFT JOIN first f ON f.digest = n.digest AND f.landonce_offset < n.landonce_offset
-      WHERE f.digest IS NOT NULL OR n.digest IN (SELECT o.digest FROM stored o)
+      WHERE t."landonce_digest" IN (SELECT s.landonce_digest FROM pg_temp.landonce_todo s WHERE s.class = 1)
+    ), pairs AS MATERIALIZED (
+      SELECT k.* FROM told k LEFT JOIN stored o ON o.digest = k.landonce_digest WHERE k.nth > 1 OR o.digest IS NOT NULL
     )
-    SELECT (SELECT count(*) FROM pairs), p.landonce_number, p.landonce_offset, p.landonce_len,
-           coalesce((SELECT t."landonce_key"::text FROM "public"."duty_event" t WHERE t."landonce_digest" = p.digest LIMIT 1), p.first_key)
+    SELECT (SELECT count(*) FROM pairs), p.landonce_number, p.landonce_offset, p.landonce_len, coalesce((SELECT t."landonce_key"::text FROM "public"."duty_event" t WHERE t."landonce_digest" = p.landonce_digest LIMIT 1), p.first0::text)
     FROM pairs p ORDER BY p.landonce_offset LIMIT $1
     "#);
 }

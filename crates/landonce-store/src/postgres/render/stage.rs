@@ -256,45 +256,48 @@ ORDER BY {}",
         } else {
             format!("{TODO} s WHERE s.class = {}", class::NEW)
         };
-        let ours =
-            self.identity().into_iter().map(|(_, staged, _)| shown(&format!("s.{staged}"), &self.facts.key));
-        let theirs =
-            self.identity().into_iter().map(|(name, _, _)| shown(&format!("t.{name}"), &self.facts.key));
-        let key_of = |parts: Vec<String>| match parts.as_slice() {
-            [one] => one.clone(),
-            many => format!("concat_ws(', ', {})", many.join(", ")),
+        let identity = self.identity();
+        let first = list(
+            identity
+                .iter()
+                .enumerate()
+                .map(|(at, (_, staged, _))| format!("first_value(s.{staged}) OVER w AS first{at}")),
+        );
+        let as_text = |columns: Vec<String>| {
+            let shown: Vec<String> = columns.iter().map(|column| shown(column, &self.facts.key)).collect();
+            if let [one] = shown.as_slice() {
+                one.clone()
+            } else {
+                format!("concat_ws(', ', {})", shown.join(", "))
+            }
         };
-        let (ours, theirs) = (key_of(ours.collect()), key_of(theirs.collect()));
-        let digest = self.digest.as_deref().unwrap_or_default();
-        let (stored, or_stored, stored_key) = if self.facts.relation.is_some() {
-            (
+        let first_key = as_text((0..identity.len()).map(|at| format!("p.first{at}")).collect());
+        let (stored, join, or_stored, key) = match (&self.digest, self.facts.relation) {
+            (Some(digest), Some(_)) if !is_all_new => (
                 format!(
-                    "stored AS (\n  SELECT DISTINCT t.{digest} AS digest FROM {} t\n  WHERE t.{digest} IN (SELECT n.digest FROM new n)\n), ",
+                    "stored AS (\n  SELECT DISTINCT t.{digest} AS digest FROM {} t\n  WHERE t.{digest} IN (SELECT s.landonce_digest FROM {source})\n), ",
                     self.target
                 ),
-                "OR n.digest IN (SELECT o.digest FROM stored o)",
-                format!("(SELECT {theirs} FROM {} t WHERE t.{digest} = p.digest LIMIT 1)", self.target),
-            )
-        } else {
-            (String::new(), "", "NULL".to_owned())
+                " LEFT JOIN stored o ON o.digest = k.landonce_digest",
+                " OR o.digest IS NOT NULL",
+                format!(
+                    "coalesce((SELECT {} FROM {} t WHERE t.{digest} = p.landonce_digest LIMIT 1), {first_key})",
+                    as_text(identity.iter().map(|(name, _, _)| format!("t.{name}")).collect()),
+                    self.target
+                ),
+            ),
+            _ => (String::new(), "", "", first_key),
         };
         format!(
             "\
-WITH new AS (
-  SELECT {ours} AS key, s.landonce_digest AS digest, s.landonce_number, s.landonce_offset, s.landonce_len
+WITH told AS (
+  SELECT s.landonce_digest, s.landonce_number, s.landonce_offset, s.landonce_len, row_number() OVER w AS nth, {first}
   FROM {source}
-), first AS (
-  SELECT DISTINCT ON (n.digest) n.digest, n.key, n.landonce_offset
-  FROM new n
-  WHERE n.digest IN (SELECT m.digest FROM new m GROUP BY m.digest HAVING count(*) > 1)
-  ORDER BY n.digest, n.landonce_offset
-), {stored}pairs AS (
-  SELECT n.*, f.key AS first_key
-  FROM new n LEFT JOIN first f ON f.digest = n.digest AND f.landonce_offset < n.landonce_offset
-  WHERE f.digest IS NOT NULL {or_stored}
+  WINDOW w AS (PARTITION BY s.landonce_digest ORDER BY s.landonce_offset)
+), {stored}pairs AS MATERIALIZED (
+  SELECT k.* FROM told k{join} WHERE k.nth > 1{or_stored}
 )
-SELECT (SELECT count(*) FROM pairs), p.landonce_number, p.landonce_offset, p.landonce_len,
-       coalesce({stored_key}, p.first_key)
+SELECT (SELECT count(*) FROM pairs), p.landonce_number, p.landonce_offset, p.landonce_len, {key}
 FROM pairs p ORDER BY p.landonce_offset LIMIT $1"
         )
     }
