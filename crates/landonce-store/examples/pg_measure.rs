@@ -70,13 +70,19 @@ async fn main() {
     let steps: Vec<(&str, Box<dyn Fn(u64) -> u64>)> = vec![
         ("first", Box::new(|_| 0)),
         ("equal", Box::new(|_| 0)),
-        //("1% changed", Box::new(|n| u64::from(n % 100 == 0))),
-        //("equal again", Box::new(|n| u64::from(n % 100 == 0))),
+        ("1% changed", Box::new(|n| u64::from(n % 100 == 0))),
+        ("equal again", Box::new(|n| u64::from(n % 100 == 0))),
     ];
     for (name, change) in steps {
         admin.batch_execute("CHECKPOINT").await.unwrap();
         let lsn: String = admin.query_one("SELECT pg_current_wal_lsn()::text", &[]).await.unwrap().get(0);
-        let recs: Vec<Rec> = (0..n).map(|n| rec(n, change(n))).collect();
+        let dup = std::env::var("DUP").is_ok();
+        let recs: Vec<Rec> = (0..n).map(|n| {
+            let mut r = rec(if dup && n % 20 == 19 { n - 7 } else { n }, change(n));
+            r.number = n;
+            r.repeat = dup && n % 20 == 19;
+            r
+        }).collect();
         let plan = plan();
         let run = Uuid::now_v7();
         let start = Instant::now();

@@ -4,6 +4,8 @@
 //! respelled has one canonical form; a decoder that says "whole" has read every byte. A finding prints the target, the
 //! seed and the input as hex, and ends with exit code 1; it then becomes a test.
 
+#![expect(clippy::print_stdout, clippy::unnecessary_wraps, reason = "a tool for a terminal")]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 

@@ -25,7 +25,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts: 8,
-            deadline: Duration::from_secs(120),
+            deadline: Duration::from_mins(2),
             first_wait: Duration::from_millis(50),
             longest_wait: Duration::from_secs(5),
             timeouts: false,

@@ -29,7 +29,7 @@ struct Scene {
 }
 
 impl Scene {
-    async fn sqlite() -> Self {
+    fn sqlite() -> Self {
         Self::with(None)
     }
 
@@ -184,12 +184,12 @@ mod sqlite {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_run_killed_at_any_failpoint_leaves_nothing_and_the_next_one_everything() {
-        super::killed_at_every_failpoint(Scene::sqlite().await).await;
+        super::killed_at_every_failpoint(Scene::sqlite()).await;
     }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn a_run_killed_at_any_moment_leaves_nothing_and_the_next_one_everything() {
-        super::killed_at_random_moments(Scene::sqlite().await).await;
+        super::killed_at_random_moments(Scene::sqlite()).await;
     }
 }
 

@@ -10,6 +10,7 @@ mod config_faults;
 #[cfg(feature = "failpoints")]
 mod crashes;
 mod deliveries;
+mod full_disk;
 mod interrupt;
 mod json;
 mod key;

@@ -52,7 +52,7 @@ fn no_lost_rows(folder: &Folder, store: &str) {
             let mut some: Vec<&str> = lines
                 .iter()
                 .enumerate()
-                .filter(|(at, _)| (at + writer) % 8 != 0)
+                .filter(|(at, _)| !(at + writer).is_multiple_of(8))
                 .map(|(_, line)| *line)
                 .collect();
             if writer % 2 == 1 {

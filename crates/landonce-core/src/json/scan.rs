@@ -362,7 +362,8 @@ impl Scanner<'_> {
     }
 }
 
-/// How many bytes at the start are surely neither a quote, a backslash nor a control character: whole words of eight.
+/// How many bytes at the start are neither a quote, a backslash nor a control character; the last few of a text are
+/// left to the caller.
 fn plain_prefix(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
@@ -371,13 +372,15 @@ fn plain_prefix(bytes: &[u8]) -> usize {
         let mut word = [0; 8];
         word.copy_from_slice(chunk);
         let word = u64::from_le_bytes(word);
-        // The usual trick for "a byte is zero" and "a byte is less than 32", on eight bytes at once.
+        // The usual trick for "a byte is zero" and "a byte is less than 32", on eight bytes at once. Borrows reach only
+        // upwards from a byte that was found, so the lowest one found is always right.
         let (quote, backslash) = (word ^ (ONES * 0x22), word ^ (ONES * 0x5c));
-        let found = (quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash)
-            | (word.wrapping_sub(ONES * 0x20) & !word);
-        if found & HIGHS != 0 {
-            break;
+        let found = HIGHS
+            & ((quote.wrapping_sub(ONES) & !quote)
+                | (backslash.wrapping_sub(ONES) & !backslash)
+                | (word.wrapping_sub(ONES * 0x20) & !word));
+        if found != 0 {
+            return plain + found.trailing_zeros() as usize / 8;
         }
         plain += 8;
     }

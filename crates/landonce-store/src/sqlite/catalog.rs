@@ -64,11 +64,11 @@ fn type_of(declared: &str) -> Option<Type> {
         ("TIMESTAMPTZ" | "TIMESTAMP WITH TIME ZONE", _) => Some(Type::Timestamptz),
         ("UUID", _) => Some(Type::Uuid),
         ("JSON" | "JSONB", _) => Some(Type::Json),
-        // A time with or without a zone, as the pipeline declares. None of its spellings looks like a number.
-        ("DATETIME" | "TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE", _)
-        // A column without a type, or ANY in a strict table, keeps what it is given.
-        | ("" | "ANY", _)
-        | (_, Affinity::Text) => Some(Type::TEXT),
+        // A time with or without a zone, as the pipeline declares: none of its spellings looks like a number. And a column
+        // without a type, or ANY in a strict table, which keeps what it is given.
+        ("DATETIME" | "TIMESTAMP" | "TIMESTAMP WITHOUT TIME ZONE" | "" | "ANY", _) | (_, Affinity::Text) => {
+            Some(Type::TEXT)
+        }
         (_, Affinity::Integer) => Some(Type::INTEGER),
         (_, Affinity::Real) => Some(Type::Float { bits: 64 }),
         (_, Affinity::Blob) => Some(Type::Bytes),
@@ -356,7 +356,10 @@ fn raises_fail(connection: &Connection, schema: &str) -> rusqlite::Result<bool> 
 
 #[cfg(test)]
 mod tests {
+    use landonce_core::plan::{Absent, From, PlanColumn, WriteMode};
+
     use super::*;
+    use crate::sqlite::create_target_sql;
 
     fn shape(ddl: &str) -> TableShape {
         let connection = Connection::open_in_memory().unwrap();
@@ -420,6 +423,64 @@ mod tests {
         }
         // A rowid table's primary key takes NULLs, many of them: an old fault that SQLite keeps.
         assert!(!shape("CREATE TABLE t(id TEXT PRIMARY KEY)").unique[0].is_null_safe);
+    }
+
+    fn facts(ddl: &str, plan: &TablePlan) -> Facts {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(ddl).unwrap();
+        load(&connection, &plan.table).unwrap().unwrap().facts(&connection, plan).unwrap()
+    }
+
+    fn natural(guard: &str) -> TablePlan {
+        let column = |name: &str| PlanColumn {
+            name: name.to_owned(),
+            from: From::Field(name.to_owned()),
+            ty: Type::TEXT,
+            sql_type: None,
+            nullable: false,
+        };
+        TablePlan {
+            table: TableName { schema: None, name: "t".to_owned() },
+            create: true,
+            columns: vec![column("a"), column("b")],
+            matching: Match::Columns(vec![1, 0]),
+            guard: Guard::Digest { column: guard.to_owned() },
+            run_id: None,
+            revision: None,
+            version: None,
+            mode: WriteMode::Upsert,
+            absent: Absent::Replace,
+            unguarded: Vec::new(),
+            has_deletes: false,
+            sender_id: false,
+        }
+    }
+
+    #[test]
+    fn the_index_that_tells_records_apart_is_found_where_it_can_be_used() {
+        let made = create_target_sql(&natural("d")).unwrap();
+        assert_eq!(facts(&made, &natural("d")).guard_index.as_deref(), Some("landonce_guard_t"));
+        let table = "CREATE TABLE t(a TEXT NOT NULL, b TEXT NOT NULL, d BLOB, UNIQUE (a, b));";
+        for (index, is_found) in [
+            ("CREATE INDEX i ON t(a, b, d)", true),
+            ("CREATE INDEX i ON t(b, a, d, a)", true),
+            ("CREATE INDEX i ON t(a, d, b)", false),
+            ("CREATE INDEX i ON t(a, b)", false),
+            ("CREATE INDEX i ON t(a, b, d) WHERE d IS NOT NULL", false),
+            ("CREATE INDEX i ON t(a COLLATE NOCASE, b, d)", false),
+        ] {
+            let facts = facts(&format!("{table}{index}"), &natural("d"));
+            assert_eq!(facts.guard_index.is_some(), is_found, "{index}");
+        }
+    }
+
+    #[test]
+    fn savepoints_are_for_triggers_that_may_fail_half_way() {
+        let table = "CREATE TABLE t(a TEXT NOT NULL, b TEXT NOT NULL, d BLOB, UNIQUE (a, b));";
+        for (raise, needs) in [("RAISE ( FAIL, 'x')", true), ("raise(abort, 'x')", false), ("1", false)] {
+            let trigger = format!("{table} CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT {raise}; END;");
+            assert_eq!(facts(&trigger, &natural("d")).needs_savepoints, needs, "{raise}");
+        }
     }
 
     #[test]

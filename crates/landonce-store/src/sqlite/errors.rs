@@ -57,10 +57,18 @@ fn named(said: &str) -> Option<String> {
 }
 
 fn advice(code: i32) -> &'static str {
+    match code {
+        // SQLITE_READONLY_ROLLBACK, SQLITE_READONLY_RECOVERY
+        776 | 264 => {
+            return "; a writer was cut off in mid-transaction, and only one that may write can restore the file: any run does";
+        }
+        _ => {}
+    }
     match code & 0xff {
         5 | 6 => "; another process holds the database's lock and did not let go in time",
         8 => "; the file, its folder or the connection doesn't allow writing",
         13 => "; the disk is full: make room and run again",
+        14 => "; look whether the file and its folder may be read and written",
         26 => "; the file is there but is no SQLite database",
         _ => "",
     }

@@ -111,3 +111,81 @@ fn compare(a: ValueRef<'_>, b: ValueRef<'_>, is_decimal: bool) -> Ordering {
         _ => Ordering::Equal,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use landonce_core::plan::{Absent, From, KeyForm, PlanColumn, TableName};
+
+    use super::*;
+
+    fn rule(mode: WriteMode, version: Option<Type>) -> Rule {
+        let is_versioned = version.is_some();
+        let column = |name: &str, ty| PlanColumn {
+            name: name.into(),
+            from: From::Field(name.into()),
+            ty,
+            sql_type: None,
+            nullable: true,
+        };
+        Rule::new(&TablePlan {
+            table: TableName { schema: None, name: "t".into() },
+            create: true,
+            columns: vec![column("j", Type::Json), column("v", version.unwrap_or(Type::INTEGER))],
+            matching: Match::Key { column: "k".into(), form: KeyForm::Uuid },
+            guard: Guard::Columns,
+            run_id: None,
+            revision: None,
+            version: is_versioned.then_some(1),
+            mode,
+            absent: Absent::Replace,
+            unguarded: Vec::new(),
+            has_deletes: true,
+            sender_id: false,
+        })
+    }
+
+    /// A record: its row id, key, content, version, whether it deletes, and its place.
+    fn record<'v>(json: &'v str, version: ValueRef<'v>, is_delete: i64) -> Vec<ValueRef<'v>> {
+        let zero = ValueRef::Integer(0);
+        let (key, json) = (ValueRef::Blob(b"k"), ValueRef::Text(json.as_bytes()));
+        vec![zero, key, json, version, ValueRef::Integer(is_delete), zero, zero, zero]
+    }
+
+    const REPLACE: Fold = Fold::Replace { is_newer: false };
+    const NEWER: Fold = Fold::Replace { is_newer: true };
+
+    #[test]
+    fn without_a_version_the_order_decides() {
+        let (put, gone) = (record("{}", ValueRef::Null, 0), record("{}", ValueRef::Null, 1));
+        let (upsert, once) = (rule(WriteMode::Upsert, None), rule(WriteMode::InsertOnce, None));
+        for (kept, next, by_upsert, by_once) in [
+            (&put, &put, REPLACE, Fold::Drop),
+            (&put, &gone, REPLACE, REPLACE),
+            (&gone, &put, REPLACE, REPLACE),
+        ] {
+            assert_eq!((upsert.fold(kept, next), once.fold(kept, next)), (by_upsert, by_once));
+        }
+    }
+
+    #[test]
+    fn with_a_version_the_higher_counts_and_the_same_must_be_the_same() {
+        let text = |text: &'static str| ValueRef::Text(text.as_bytes());
+        for (ty, low, high) in [
+            (Type::INTEGER, ValueRef::Integer(-1), ValueRef::Integer(1)),
+            (Type::DECIMAL, text("9.5"), text("10.25")),
+            (Type::Date, text("2024-09-30"), text("2024-10-01")),
+        ] {
+            let rule = rule(WriteMode::Upsert, Some(ty));
+            let fold = |a: (&str, ValueRef<'_>, i64), b: (&str, ValueRef<'_>, i64)| {
+                rule.fold(&record(a.0, a.1, a.2), &record(b.0, b.1, b.2))
+            };
+            assert_eq!(fold(("{}", low, 0), ("{}", high, 0)), NEWER);
+            assert_eq!(fold(("{}", high, 0), ("{}", low, 0)), Fold::Drop);
+            assert_eq!(fold(("{\"a\":1,\"b\":2}", low, 0), ("{\"b\":2.0,\"a\":1}", low, 0)), Fold::Drop);
+            assert_eq!(fold(("{}", low, 0), ("[]", low, 0)), Fold::Conflict);
+            assert_eq!(fold(("{}", low, 0), ("{}", low, 1)), REPLACE);
+            assert_eq!(fold(("{}", high, 0), ("{}", low, 1)), Fold::Drop);
+            assert_eq!(fold(("{}", high, 0), ("{}", ValueRef::Null, 1)), REPLACE);
+        }
+    }
+}

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use uuid::Uuid;
 
 use super::rows::{self, BoundRows, MakesRows};
-use super::stage::Open;
+use super::stage::{self, Open};
 use super::{inbox, quarantine, sameness, write};
 use crate::error::{Error, Result};
 use crate::inbox::{Claim, Claimed};
@@ -40,7 +40,7 @@ impl Held {
 
     /// Drops the stage, if there is one.
     pub(super) fn close(&mut self, connection: &Connection) -> Result<()> {
-        self.open.take().map_or(Ok(()), |open| open.close(connection))
+        self.open.take().map_or(Ok(()), |_| stage::close(connection))
     }
 }
 

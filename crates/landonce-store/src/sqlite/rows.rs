@@ -131,7 +131,9 @@ impl BoundRows {
     ) -> Result<Vec<Refused>> {
         let mut order: Vec<usize> = (0..self.ends.len()).collect();
         order.sort_unstable_by(|a, b| self.packed(*a).cmp(self.packed(*b)));
-        self.visit(order, each)
+        let mut refused = self.visit(order, each)?;
+        refused.sort_unstable_by_key(|one| one.place.offset);
+        Ok(refused)
     }
 
     fn visit(
@@ -400,7 +402,9 @@ mod tests {
             ValueRef::Text("ü".as_bytes()),
         ];
         let mut packed = Cells::default();
-        cells.iter().for_each(|cell| packed.push(*cell));
+        for cell in cells {
+            packed.push(cell);
+        }
         assert_eq!(packed.iter().collect::<Vec<_>>(), cells);
     }
 

@@ -151,7 +151,9 @@ impl Open {
                     }
                 }
                 kept.clear();
-                next.into_iter().for_each(|cell| kept.push(cell));
+                for cell in next {
+                    kept.push(cell);
+                }
             }
             folded.conflicts.append(&mut conflicts);
             walk.tell(&kept.iter().collect::<Vec<_>>())
@@ -215,11 +217,11 @@ impl Open {
         };
         steps().map_err(during(&format!("deleting from {}", self.plan.table)))
     }
+}
 
-    /// Drops the temporary tables.
-    pub(super) fn close(self, connection: &Connection) -> Result<()> {
-        connection.execute_batch(&render::drop_stage()).map_err(during("dropping the stage"))
-    }
+/// Drops the temporary tables.
+pub(super) fn close(connection: &Connection) -> Result<()> {
+    connection.execute_batch(&render::drop_stage()).map_err(during("dropping the stage"))
 }
 
 /// The statements of a walk, and its counts.

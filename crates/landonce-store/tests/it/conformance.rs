@@ -18,8 +18,8 @@ pub(crate) mod versions;
 pub(crate) mod writing;
 
 pub(crate) use bench::{
-    Bench, Dialect, Record, by_columns, claim, int, land, land_claimed, land_in, look_in, plan, plan_on, put, row, run_id, set_up, text,
-    things,
+    Bench, Dialect, Record, by_columns, claim, int, land, land_claimed, land_in, look_in, plan, plan_on, put,
+    row, run_id, set_up, text, things,
 };
 
 /// Makes a test of every promise. `$fresh` makes a bench on a database that holds nothing.

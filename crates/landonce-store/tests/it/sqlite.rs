@@ -71,7 +71,8 @@ impl Bench for Folder {
 pub(crate) fn rows(connection: &rusqlite::Connection, sql: &str) -> Vec<Vec<String>> {
     let mut statement = connection.prepare(sql).unwrap();
     let width = statement.column_count();
-    let rows = statement.query_map([], |row| (0..width).map(|at| Ok(shown(row.get_ref(at)?))).collect()).unwrap();
+    let rows =
+        statement.query_map([], |row| (0..width).map(|at| Ok(shown(row.get_ref(at)?))).collect()).unwrap();
     rows.collect::<rusqlite::Result<_>>().unwrap()
 }
 

@@ -33,7 +33,7 @@ async fn a_batch_stands_or_falls_with_the_callers_transaction_on_postgres() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_stands_or_falls_with_the_callers_transaction_on_sqlite() {
-    let given = Given::sqlite().await;
+    let given = Given::sqlite();
     given.store.set_up(&pipeline(PIPELINE)).await.unwrap();
     given.execute("CREATE TABLE balance(total int); INSERT INTO balance VALUES (0)").await;
     let batch = Batch::from_bytes("e.ndjson", "{\"id\":1}");

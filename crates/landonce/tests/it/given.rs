@@ -27,7 +27,7 @@ const RUN_COLUMNS: [(&str, &str); 6] = [
 ];
 
 impl Given {
-    pub(crate) async fn sqlite() -> Self {
+    pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("test.db").display());
         Self { store: Store::open(&url).unwrap(), url, place: Place::Sqlite(folder) }
@@ -200,7 +200,7 @@ macro_rules! on_every_store {
     ($($claim:ident),* $(,)?) => {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $claim() { super::$claim($crate::given::Given::sqlite().await).await; })*
+            async fn $claim() { super::$claim($crate::given::Given::sqlite()).await; })*
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,6 +13,7 @@ mod lost_answers;
 mod order;
 mod passing_failures;
 mod patterns;
+mod plans;
 mod poolers;
 mod replay;
 mod rights;

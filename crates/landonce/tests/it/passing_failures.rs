@@ -131,7 +131,7 @@ async fn a_session_that_the_server_ends_is_begun_again() {
 /// SQLite busy: another writer holds the lock; the batch waits for it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_sqlite_is_waited_for() {
-    let given = Given::sqlite().await;
+    let given = Given::sqlite();
     pipeline(PIPELINE).ingest(&given.store, &landonce::Batch::from_bytes("w.ndjson", "{\"id\":0}")).await.unwrap();
     let other = rusqlite::Connection::open(given.sqlite_path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; CREATE TABLE busy(n)").unwrap();

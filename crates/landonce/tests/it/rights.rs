@@ -33,7 +33,7 @@ async fn the_printed_ddl_is_all_that_a_user_without_create_needs() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_printed_ddl_makes_what_a_run_would_make_on_sqlite() {
-    let (by_hand, by_run) = (Given::sqlite().await, Given::sqlite().await);
+    let (by_hand, by_run) = (Given::sqlite(), Given::sqlite());
     by_hand.execute(&by_hand.store.setup_sql(Some(&pipeline(PIPELINE))).unwrap()).await;
     for given in [&by_hand, &by_run] {
         given.deliver(&pipeline(PIPELINE), &[r#"{"id":1}"#]).await.unwrap();

@@ -36,7 +36,7 @@ async fn eight_deliveries_of_one_batch_have_one_winner(given: Given) {
 async fn overlapping_batches_in_opposite_orders_end_as_one_by_one(given: Given) {
     let pipeline = pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
     let batch = |writer: u64, round: u64| {
-        let mut ids: Vec<u64> = (0..500).filter(|id| (id + writer) % 4 != 0).collect();
+        let mut ids: Vec<u64> = (0..500).filter(|id| !(id + writer).is_multiple_of(4)).collect();
         if writer % 2 == 1 {
             ids.reverse();
         }
@@ -49,7 +49,7 @@ async fn overlapping_batches_in_opposite_orders_end_as_one_by_one(given: Given) 
     }
     // One by one: the highest version of each id wins.
     let want: Vec<String> = (0..500_u64)
-        .map(|id| (0..8).filter(|writer| (id + writer) % 4 != 0).max().unwrap())
+        .map(|id| (0..8).filter(|writer| !(id + writer).is_multiple_of(4)).max().unwrap())
         .map(|writer| format!("{writer}/{}", rounds - 1))
         .collect();
     let have = given.column("SELECT v FROM t ORDER BY CAST(id AS INTEGER)").await;

@@ -127,16 +127,17 @@ fn folding_keeps_the_first_of_the_highest_version() {
     insta::assert_snapshot!(sql, @r#"
     WITH repeated AS (
       SELECT DISTINCT s.landonce_key FROM pg_temp.landonce_stage s WHERE s.landonce_may_repeat
-    ), ranked AS (
-      SELECT s.at, row_number() OVER w AS nth, s.c0 = first_value(s.c0) OVER w AND (s.landonce_digest IS DISTINCT FROM first_value(s.landonce_digest) OVER w) AS is_conflict
-      FROM (SELECT s.*, s.ctid AS at FROM pg_temp.landonce_stage s JOIN repeated r ON r.landonce_key = s.landonce_key) s
-      WINDOW w AS (PARTITION BY s.landonce_key ORDER BY s.c0 DESC, s.landonce_offset)
+    ), folded AS MATERIALIZED (
+      SELECT k.* FROM (
+        SELECT s.at, s.landonce_number, s.landonce_offset, s.landonce_len, row_number() OVER w AS nth, s.c0 = first_value(s.c0) OVER w AND (s.landonce_digest IS DISTINCT FROM first_value(s.landonce_digest) OVER w) AS is_conflict
+        FROM (SELECT s.*, s.ctid AS at FROM pg_temp.landonce_stage s JOIN repeated r ON r.landonce_key = s.landonce_key) s
+        WINDOW w AS (PARTITION BY s.landonce_key ORDER BY s.c0 DESC, s.landonce_offset)
+      ) k WHERE k.nth > 1
     ), gone AS (
-      DELETE FROM pg_temp.landonce_stage s USING ranked k WHERE s.ctid = k.at AND k.nth > 1
-      RETURNING k.is_conflict, s.landonce_number, s.landonce_offset, s.landonce_len
+      DELETE FROM pg_temp.landonce_stage s WHERE s.ctid = ANY (ARRAY(SELECT f.at FROM folded f))
     )
-    SELECT count(*) FILTER (WHERE NOT g.is_conflict), array_agg(g.landonce_number ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict), array_agg(g.landonce_offset ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict), array_agg(g.landonce_len ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict)
-    FROM gone g
+    SELECT count(*) FILTER (WHERE NOT f.is_conflict), array_agg(f.landonce_number ORDER BY f.landonce_offset) FILTER (WHERE f.is_conflict), array_agg(f.landonce_offset ORDER BY f.landonce_offset) FILTER (WHERE f.is_conflict), array_agg(f.landonce_len ORDER BY f.landonce_offset) FILTER (WHERE f.is_conflict)
+    FROM folded f
     "#);
 }
 
@@ -146,9 +147,10 @@ fn folding_keeps_the_turns_of_puts_and_deletes() {
     insta::assert_snapshot!(sql, @r#"
     WITH repeated AS (
       SELECT DISTINCT s.landonce_key FROM pg_temp.landonce_stage s WHERE s.landonce_may_repeat
-    ), ranked AS (
-      SELECT s.at, row_number() OVER w AS nth, s.turn = 0 AND (s.landonce_digest IS DISTINCT FROM first_value(s.landonce_digest) OVER w) AS is_conflict
-      FROM (
+    ), folded AS MATERIALIZED (
+      SELECT k.* FROM (
+        SELECT s.at, s.landonce_number, s.landonce_offset, s.landonce_len, row_number() OVER w AS nth, s.turn = 0 AND (s.landonce_digest IS DISTINCT FROM first_value(s.landonce_digest) OVER w) AS is_conflict
+        FROM (
         SELECT s.*, CASE WHEN NOT s.is_top THEN 3 WHEN s.landonce_offset < s.turned THEN 2
                          WHEN s.landonce_offset = s.turned THEN 1 ELSE 0 END AS turn
         FROM (
@@ -156,13 +158,13 @@ fn folding_keeps_the_turns_of_puts_and_deletes() {
           FROM (SELECT s.*, s.ctid AS at, (s.c0 IS NULL OR s.c0 = max(s.c0) OVER (PARTITION BY s.landonce_key)) AS is_top FROM pg_temp.landonce_stage s JOIN repeated r ON r.landonce_key = s.landonce_key) s
         ) s
       ) s
-      WINDOW w AS (PARTITION BY s.landonce_key ORDER BY s.turn, s.landonce_offset)
+        WINDOW w AS (PARTITION BY s.landonce_key ORDER BY s.turn, s.landonce_offset)
+      ) k WHERE k.nth > 1
     ), gone AS (
-      DELETE FROM pg_temp.landonce_stage s USING ranked k WHERE s.ctid = k.at AND k.nth > 1
-      RETURNING k.is_conflict, s.landonce_number, s.landonce_offset, s.landonce_len
+      DELETE FROM pg_temp.landonce_stage s WHERE s.ctid = ANY (ARRAY(SELECT f.at FROM folded f))
     )
-    SELECT count(*) FILTER (WHERE NOT g.is_conflict), array_agg(g.landonce_number ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict), array_agg(g.landonce_offset ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict), array_agg(g.landonce_len ORDER BY g.landonce_offset) FILTER (WHERE g.is_conflict)
-    FROM gone g
+    SELECT count(*) FILTER (WHERE NOT f.is_conflict), array_agg(f.landonce_number ORDER BY f.landonce_offset) FILTER (WHERE f.is_conflict), array_agg(f.landonce_offset ORDER BY f.landonce_offset) FILTER (WHERE f.is_conflict), array_agg(f.landonce_len ORDER BY f.landonce_offset) FILTER (WHERE f.is_conflict)
+    FROM folded f
     "#);
 }
 

@@ -68,17 +68,18 @@ impl Render<'_> {
         };
         format!(
             "\
-WITH {repeated}ranked AS (
-  SELECT s.at, row_number() OVER w AS nth, {conflict} AS is_conflict
-  FROM {source}
-  WINDOW w AS (PARTITION BY {keys} ORDER BY {order})
+WITH {repeated}folded AS MATERIALIZED (
+  SELECT k.* FROM (
+    SELECT s.at, s.landonce_number, s.landonce_offset, s.landonce_len, row_number() OVER w AS nth, {conflict} AS is_conflict
+    FROM {source}
+    WINDOW w AS (PARTITION BY {keys} ORDER BY {order})
+  ) k WHERE k.nth > 1
 ), gone AS (
-  DELETE FROM {STAGE} s USING ranked k WHERE s.ctid = k.at AND k.nth > 1
-  RETURNING k.is_conflict, s.landonce_number, s.landonce_offset, s.landonce_len
+  DELETE FROM {STAGE} s WHERE s.ctid = ANY (ARRAY(SELECT f.at FROM folded f))
 )
-SELECT count(*) FILTER (WHERE NOT g.is_conflict), {}
-FROM gone g",
-            places("g", "g.is_conflict")
+SELECT count(*) FILTER (WHERE NOT f.is_conflict), {}
+FROM folded f",
+            places("f", "f.is_conflict")
         )
     }
 

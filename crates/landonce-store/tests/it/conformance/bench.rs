@@ -61,7 +61,7 @@ pub(crate) struct Record {
 }
 
 pub(crate) fn put<const N: usize>(values: [Value<'static>; N]) -> Record {
-    Record { values: values.to_vec(), present: (1 << N) - 1, is_delete: false }
+    Record { values: values.into(), present: (1 << N) - 1, is_delete: false }
 }
 
 pub(crate) fn delete<const N: usize>(values: [Value<'static>; N]) -> Record {
@@ -131,7 +131,8 @@ pub(crate) async fn plan_on<C: Connection>(connection: &mut C, table: &str, iden
             nullable: column.nullable,
         })
         .collect();
-    let at = |name: &&str| columns.iter().position(|column| column.name == *name).expect("a column of that name");
+    let at =
+        |name: &&str| columns.iter().position(|column| column.name == *name).expect("a column of that name");
     assert!(shape.unique_on(identity).is_some(), "{:?}", shape.unique);
     TablePlan {
         table: shape.table.clone(),
@@ -208,7 +209,12 @@ pub(crate) async fn land<C: Connection>(
 }
 
 /// One delivery inside a transaction that is open.
-pub(crate) async fn land_in<W: Work>(work: &mut W, plan: &TablePlan, batch: &str, records: &[Record]) -> Landed {
+pub(crate) async fn land_in<W: Work>(
+    work: &mut W,
+    plan: &TablePlan,
+    batch: &str,
+    records: &[Record],
+) -> Landed {
     let claim = claim(batch);
     assert_eq!(work.claim(&claim).await.unwrap(), Claimed::New);
     land_claimed(work, plan, &claim, records).await
@@ -327,7 +333,11 @@ fn hash(plan: &TablePlan, record: &Record, is_identity: bool) -> [u8; 32] {
         Match::Columns(of) => of.clone(),
     };
     let taken = |at: &usize| {
-        if is_identity { identity.contains(at) } else { !plan.unguarded.contains(at) && !(plan.sender_id && *at == 0) }
+        if is_identity {
+            identity.contains(at)
+        } else {
+            !(plan.unguarded.contains(at) || plan.sender_id && *at == 0)
+        }
     };
     let taken: Vec<_> = (0..record.values.len()).filter(taken).map(|at| &record.values[at]).collect();
     Sha256::digest(format!("{taken:?}")).into()

@@ -20,11 +20,14 @@ pub(crate) async fn a_batch_is_claimed_once(bench: &mut impl Bench) {
     let Claimed::Found(settled) = found else { panic!("claimed twice") };
     // Whether it is the same batch is for the engine to tell: it is told all.
     assert_eq!((settled.digest, settled.run_id), (claim("b1").digest, claim("b1").run_id));
-    assert_eq!((settled.pipeline.as_str(), settled.batch_id.as_str(), settled.source.as_str()), ("p", "b1", "a test"));
+    assert_eq!(
+        (settled.pipeline.as_str(), settled.batch_id.as_str(), settled.source.as_str()),
+        ("p", "b1", "a test")
+    );
     assert_eq!(connection.look_up(&redelivery.key()).await.unwrap(), Some(settled));
 
     let mut other = claim("b1");
-    other.pipeline = "another pipeline".to_owned();
+    "another pipeline".clone_into(&mut other.pipeline);
     connection.begin(Access::Write).await.unwrap();
     assert_eq!(connection.work().claim(&other).await.unwrap(), Claimed::New);
     connection.rollback().await;

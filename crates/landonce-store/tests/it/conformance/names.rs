@@ -18,9 +18,21 @@ pub(crate) async fn any_name_works(bench: &mut impl Bench) {
             let mut connection = bench.connect().await;
             let record = |last: &str| put(["a", "b", "c", "d", "e", "f", last].map(text));
             let batch = |n: i32| format!("{at} {variant} {n}");
-            assert_eq!(land(&mut connection, &plan, &batch(1), &[record("g")]).await.counts().0, 1, "{table}");
-            assert_eq!(land(&mut connection, &plan, &batch(2), &[record("g")]).await.counts().2, 1, "{table}");
-            assert_eq!(land(&mut connection, &plan, &batch(3), &[record("h")]).await.counts().1, 1, "{table}");
+            assert_eq!(
+                land(&mut connection, &plan, &batch(1), &[record("g")]).await.counts().0,
+                1,
+                "{table}"
+            );
+            assert_eq!(
+                land(&mut connection, &plan, &batch(2), &[record("g")]).await.counts().2,
+                1,
+                "{table}"
+            );
+            assert_eq!(
+                land(&mut connection, &plan, &batch(3), &[record("h")]).await.counts().1,
+                1,
+                "{table}"
+            );
             let quoted = format!("\"{}\"", table.replace('"', "\"\""));
             let rows = bench.rows(&format!("SELECT \"a\"\"b\", \"x'); --\" FROM {quoted}")).await;
             assert_eq!(rows, [["c", "h"]], "{table}");

@@ -33,7 +33,8 @@ pub(crate) async fn a_bad_record_is_kept_once(bench: &mut impl Bench) {
     assert_eq!(keep(&mut connection, &all).await, 2);
     let again = BadRow { batch_id: "b2", run_id: run_id(2), number: 8, ..bad(b"one") };
     assert_eq!(keep(&mut connection, &[again, bad(b"three")]).await, 1);
-    let kept = bench.rows(&format!("SELECT batch_id, number, kind, field, detail FROM {}", table(bench))).await;
+    let kept =
+        bench.rows(&format!("SELECT batch_id, number, kind, field, detail FROM {}", table(bench))).await;
     assert_eq!(kept, vec![["b1", "7", "nul character", "a.b[2]", "found U+0000"]; 3]);
 }
 

@@ -7,7 +7,12 @@ use super::bench::{Bench, by_columns, int, land, put, row, set_up, text, things}
 
 pub(crate) async fn the_last_of_one_identity_counts(bench: &mut impl Bench) {
     let mut connection = bench.connect().await;
-    let records = [put([int(1), text("a")]), put([int(2), text("x")]), put([int(1), text("b")]), put([int(1), text("c")])];
+    let records = [
+        put([int(1), text("a")]),
+        put([int(2), text("x")]),
+        put([int(1), text("b")]),
+        put([int(1), text("c")]),
+    ];
     let landed = land(&mut connection, &things(), "b1", &records).await;
     assert_eq!(landed.counts(), (2, 0, 0, 0, 0, 2, 0));
     assert_eq!(bench.rows("SELECT id, v FROM things ORDER BY id").await, [["1", "c"], ["2", "x"]]);

@@ -33,7 +33,8 @@ pub(crate) async fn equal_content_under_another_id_is_told(bench: &mut impl Benc
 
 pub(crate) async fn equal_content_inside_a_batch_is_told(bench: &mut impl Bench) {
     let mut connection = bench.connect().await;
-    let records: Vec<Record> = (0..10).map(|id| put([int(id), text(if id < 7 { "same" } else { "other" })])).collect();
+    let records: Vec<Record> =
+        (0..10).map(|id| put([int(id), text(if id < 7 { "same" } else { "other" })])).collect();
     let found = same_content(&mut connection, &records, 3).await;
     assert_eq!(found.count, 6 + 2);
     assert_eq!(found.samples.iter().map(|(place, _)| place.number).collect::<Vec<_>>(), [2, 3, 4]);

@@ -47,7 +47,12 @@ pub(crate) async fn a_plan_sees_all_and_writes_nothing(bench: &mut impl Bench) {
     land(&mut connection, &plan, "b1", &[put([int(1), text("a")]), put([int(2), text("b")])]).await;
     drop(connection);
     let before = bench.rows("SELECT * FROM things ORDER BY id").await;
-    let records = [put([int(1), text("a")]), put([int(2), text("B")]), put([int(3), text("c")]), put([int(3), text("C")])];
+    let records = [
+        put([int(1), text("a")]),
+        put([int(2), text("B")]),
+        put([int(3), text("c")]),
+        put([int(3), text("C")]),
+    ];
     let mut connection = bench.connect_to_look().await;
     connection.begin(Access::ReadOnly).await.unwrap();
     let mut work = connection.work();

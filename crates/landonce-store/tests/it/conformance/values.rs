@@ -15,7 +15,12 @@ pub(crate) async fn values_are_exact_and_equal_to_themselves(bench: &mut impl Be
         (Type::INTEGER, vec![int(i64::MIN), int(i64::MAX), int(9_196_877_626_998_785)]),
         (
             Type::DECIMAL,
-            vec![decimal("1234567890123456789012345"), decimal("-0.000000000000000000001"), decimal("0"), decimal("100")],
+            vec![
+                decimal("1234567890123456789012345"),
+                decimal("-0.000000000000000000001"),
+                decimal("0"),
+                decimal("100"),
+            ],
         ),
         (Type::Float { bits: 64 }, vec![Value::Float(0.1), Value::Float(-1e300), Value::Float(3.0)]),
         (Type::Boolean, vec![Value::Boolean(true), Value::Boolean(false)]),
@@ -24,9 +29,15 @@ pub(crate) async fn values_are_exact_and_equal_to_themselves(bench: &mut impl Be
         (Type::Timestamp, vec![Value::Timestamp(1), Value::Timestamp(253_402_300_799_999_999)]),
         (Type::Uuid, vec![Value::Uuid([0xab; 16])]),
         (Type::Bytes, vec![Value::Bytes(Cow::Borrowed(b"")), Value::Bytes(Cow::Borrowed(b"\0\xff"))]),
-        (Type::TEXT, vec![text(""), text("007"), text("1e5"), text(" x "), text("é\u{10ffff}"), text("null")]),
+        (
+            Type::TEXT,
+            vec![text(""), text("007"), text("1e5"), text(" x "), text("é\u{10ffff}"), text("null")],
+        ),
         (Type::Scalar, vec![text("1"), text("true")]),
-        (Type::Json, vec![Value::Json(Cow::Borrowed("null")), Value::Json(Cow::Borrowed("{\"a\":[1,\"x\"]}"))]),
+        (
+            Type::Json,
+            vec![Value::Json(Cow::Borrowed("null")), Value::Json(Cow::Borrowed("{\"a\":[1,\"x\"]}"))],
+        ),
         (
             Type::Array(Box::new(Type::TEXT)),
             vec![Value::Array(vec![]), Value::Array(vec![text("a,b\""), Value::Null, text("")])],
@@ -36,7 +47,8 @@ pub(crate) async fn values_are_exact_and_equal_to_themselves(bench: &mut impl Be
     for (ty, values) in cases {
         for guard in [plan("", &[]).guard, Guard::Columns] {
             let plan = TablePlan { guard, ..plan("things", &[("id", Type::INTEGER), ("v", ty.clone())]) };
-            let records: Vec<_> = values.iter().zip(1..).map(|(value, id)| put([int(id), value.clone()])).collect();
+            let records: Vec<_> =
+                values.iter().zip(1..).map(|(value, id)| put([int(id), value.clone()])).collect();
             let mut connection = bench.connect().await;
             let batch = |n: i32| format!("{plan:?} {n}");
             let landed = land(&mut connection, &plan, &batch(1), &records).await;
@@ -64,7 +76,8 @@ fn shown(value: &Value<'_>) -> String {
 }
 
 pub(crate) async fn json_is_compared_by_value(bench: &mut impl Bench) {
-    let plan = TablePlan { guard: Guard::Columns, ..plan("things", &[("id", Type::INTEGER), ("v", Type::Json)]) };
+    let plan =
+        TablePlan { guard: Guard::Columns, ..plan("things", &[("id", Type::INTEGER), ("v", Type::Json)]) };
     let mut connection = bench.connect().await;
     let record = |json: &'static str| [put([int(1), Value::Json(Cow::Borrowed(json))])];
     land(&mut connection, &plan, "b1", &record(r#"{"a":1,"b":[1,{"c":null}]}"#)).await;

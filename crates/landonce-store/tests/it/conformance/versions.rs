@@ -38,7 +38,10 @@ pub(crate) async fn a_newer_version_wins_and_an_older_is_stale(bench: &mut impl 
             let landed = land(&mut connection, &plan, &batch(n as i32), &[record]).await;
             assert_eq!(landed.counts(), counts, "{n}");
         }
-        assert_eq!(bench.rows("SELECT v, version, landonce_revision FROM things").await, [["nine", "9", "2"]]);
+        assert_eq!(
+            bench.rows("SELECT v, version, landonce_revision FROM things").await,
+            [["nine", "9", "2"]]
+        );
         drop(connection);
         bench.run("DROP TABLE things").await;
     }

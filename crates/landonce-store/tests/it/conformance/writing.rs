@@ -25,7 +25,11 @@ pub(crate) async fn every_mode_match_and_guard_lands_once(bench: &mut impl Bench
 
         let landed = land(&mut connection, &plan, &batch(3), &new).await;
         let is_upsert = plan.mode == WriteMode::Upsert;
-        assert_eq!(landed.counts(), if is_upsert { (1, 1, 1, 0, 0, 0, 0) } else { (1, 0, 2, 0, 0, 0, 0) }, "{say}");
+        assert_eq!(
+            landed.counts(),
+            if is_upsert { (1, 1, 1, 0, 0, 0, 0) } else { (1, 0, 2, 0, 0, 0, 0) },
+            "{say}"
+        );
         let rows = bench.rows("SELECT id, v, landonce_revision FROM things ORDER BY id").await;
         let second = if is_upsert { ["2", "B", "2"] } else { ["2", "b", "1"] };
         assert_eq!(rows, [["1", "a", "1"], second, ["3", "c", "1"], ["4", "d", "1"]], "{say}");
@@ -66,7 +70,10 @@ pub(crate) async fn only_what_changed_is_written(bench: &mut impl Bench) {
     records[7] = put([int(7), text("other")]);
     let landed = land(&mut connection, &things(), "b2", &records).await;
     assert_eq!(landed.counts(), (0, 1, 19, 0, 0, 0, 0));
-    assert_eq!(landed.todo.iter().map(|todo| (todo.class, todo.place.number)).collect::<Vec<_>>(), [(Class::Changed, 8)]);
+    assert_eq!(
+        landed.todo.iter().map(|todo| (todo.class, todo.place.number)).collect::<Vec<_>>(),
+        [(Class::Changed, 8)]
+    );
     let changed = "SELECT id FROM things WHERE landonce_revision <> 1";
     assert_eq!(bench.rows(changed).await, [["7"]]);
     // A → B → A is two changes.
@@ -76,7 +83,9 @@ pub(crate) async fn only_what_changed_is_written(bench: &mut impl Bench) {
 }
 
 pub(crate) async fn what_changes_per_attempt_is_no_change(bench: &mut impl Bench) {
-    for (at, guard) in [Guard::Digest { column: "landonce_digest".to_owned() }, Guard::Columns].into_iter().enumerate() {
+    for (at, guard) in
+        [Guard::Digest { column: "landonce_digest".to_owned() }, Guard::Columns].into_iter().enumerate()
+    {
         let columns = [("id", Type::INTEGER), ("v", Type::TEXT), ("attempt", Type::INTEGER)];
         let plan = TablePlan { unguarded: vec![2], guard, ..plan("things", &columns) };
         let mut connection = bench.connect().await;
@@ -100,14 +109,23 @@ pub(crate) async fn rows_come_in_key_order_and_in_pages(bench: &mut impl Bench) 
     let landed = land(&mut connection, &plan, "b1", &records).await;
     let came: Vec<i64> = landed.todo.iter().map(|todo| ids[todo.place.number as usize - 1]).collect();
     assert_eq!(came, [1, 2, 3, 5, 7, 8, 9]);
-    assert!(landed.todo.iter().all(|todo| todo.place.len == 99 && todo.place.offset == (todo.place.number - 1) * 100));
+    assert!(
+        landed
+            .todo
+            .iter()
+            .all(|todo| todo.place.len == 99 && todo.place.offset == (todo.place.number - 1) * 100)
+    );
 }
 
 pub(crate) async fn a_long_batch_adds_up(bench: &mut impl Bench) {
     let mut connection = bench.connect().await;
-    let records = |from: i64| -> Vec<Record> { (from..from + 3000).map(|n| put([int(n), text("v")])).collect() };
+    let records =
+        |from: i64| -> Vec<Record> { (from..from + 3000).map(|n| put([int(n), text("v")])).collect() };
     assert_eq!(land(&mut connection, &things(), "b1", &records(0)).await.counts(), (3000, 0, 0, 0, 0, 0, 0));
-    assert_eq!(land(&mut connection, &things(), "b2", &records(1000)).await.counts(), (1000, 0, 2000, 0, 0, 0, 0));
+    assert_eq!(
+        land(&mut connection, &things(), "b2", &records(1000)).await.counts(),
+        (1000, 0, 2000, 0, 0, 0, 0)
+    );
     assert_eq!(bench.rows("SELECT count(*) FROM things").await, [["4000"]]);
     connection.rollback().await; // where no transaction is, nothing happens
 }

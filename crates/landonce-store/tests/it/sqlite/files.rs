@@ -10,7 +10,9 @@ use landonce_store::sqlite::Database;
 
 use super::{Folder, fresh};
 use crate::conformance::transactions::a_plan_sees_all_and_writes_nothing;
-use crate::conformance::{Bench, claim, int, land, land_claimed, land_in, look_in, put, set_up, text, things};
+use crate::conformance::{
+    Bench, claim, int, land, land_claimed, land_in, look_in, put, set_up, text, things,
+};
 
 fn bytes(folder: &Folder) -> Vec<u8> {
     std::fs::read(folder.path()).unwrap()
@@ -44,7 +46,11 @@ async fn looking_changes_not_one_byte() {
         assert!(connection.look_up(&claim("b1").key()).await.unwrap().is_some());
         drop(connection);
         assert_eq!(bytes(&folder), before, "{mode}");
-        assert_eq!(folder.files(), ["a.db"], "the next writer takes away what a reader leaves beside the file");
+        assert_eq!(
+            folder.files(),
+            ["a.db"],
+            "the next writer takes away what a reader leaves beside the file"
+        );
         assert_eq!(journal_mode(&folder), mode.to_lowercase(), "an existing database keeps its journal mode");
         a_plan_sees_all_and_writes_nothing(&mut fresh().await).await;
     }
@@ -56,7 +62,10 @@ async fn looking_makes_no_file() {
     let mut connection = folder.connect_to_look().await;
     assert_eq!(connection.shape(&things().table).await.unwrap(), None);
     connection.begin(Access::ReadOnly).await.unwrap();
-    assert_eq!(look_in(&mut connection.work(), &things(), &[put([int(1), text("a")])]).await.classified.new, 1);
+    assert_eq!(
+        look_in(&mut connection.work(), &things(), &[put([int(1), text("a")])]).await.classified.new,
+        1
+    );
     connection.rollback().await;
     assert!(folder.files().is_empty());
 }
@@ -99,7 +108,11 @@ async fn a_database_that_landonce_makes_can_be_read_while_it_is_written() {
 async fn a_place_that_cannot_be_opened_says_why() {
     let folder = fresh().await;
     let inside = folder.path().parent().unwrap().to_owned();
-    std::fs::write(inside.join("text.db"), "this is no database, and long enough to be looked at: ".repeat(40)).unwrap();
+    std::fs::write(
+        inside.join("text.db"),
+        "this is no database, and long enough to be looked at: ".repeat(40),
+    )
+    .unwrap();
     for (path, says) in [
         (inside.join("missing/a.db"), "missing doesn't exist"),
         (inside.clone(), "is a folder"),

@@ -37,7 +37,10 @@ async fn batches_and_bad_records_are_listed() {
     assert_eq!(connection.batches(100).unwrap().len(), 3);
 
     let pipelines = |entries: Vec<landonce_store::quarantine::Entry>| -> Vec<String> {
-        entries.into_iter().map(|entry| format!("{} {}", entry.pipeline, String::from_utf8(entry.raw).unwrap())).collect()
+        entries
+            .into_iter()
+            .map(|entry| format!("{} {}", entry.pipeline, String::from_utf8(entry.raw).unwrap()))
+            .collect()
     };
     let mut all = pipelines(connection.quarantine(None, 10).unwrap());
     all.sort();

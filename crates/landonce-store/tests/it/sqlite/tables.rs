@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use landonce_core::column::Type;
 use landonce_core::plan::{Guard, KeyForm, Match, TablePlan};
 use landonce_core::value::Value;
-use landonce_store::seam::{Access, Connection, Work, Written};
+use landonce_store::seam::{Access, Connection, Rows, Work, Written};
 
 use super::fresh;
 use crate::conformance::{
@@ -13,7 +13,11 @@ use crate::conformance::{
 };
 
 /// One delivery's write, without a commit.
-async fn write<C: Connection>(connection: &mut C, plan: &TablePlan, records: &[Record]) -> landonce_store::Result<Written> {
+async fn write<C: Connection>(
+    connection: &mut C,
+    plan: &TablePlan,
+    records: &[Record],
+) -> landonce_store::Result<Written> {
     set_up(connection, plan).await;
     connection.begin(Access::Write).await.unwrap();
     let mut work = connection.work();
@@ -23,7 +27,7 @@ async fn write<C: Connection>(connection: &mut C, plan: &TablePlan, records: &[R
     let mut rows = (work.encoder(plan, &plan.row_columns()))();
     for one in todo {
         let at = one.place.number as usize - 1;
-        landonce_store::seam::Rows::push(&mut rows, &row(plan, &plan.row_columns(), records, at, false));
+        rows.push(&row(plan, &plan.row_columns(), records, at, false));
     }
     work.write(rows, claim("b1").run_id).await
 }
@@ -48,12 +52,20 @@ async fn a_conflict_clause_of_the_table_never_moves_another_row() {
             put([int(46), text("x"), int(0)]),
         ];
         let landed = land(&mut connection, &plan, "b1", &records).await;
-        assert_eq!((landed.written.updated, landed.written.inserted), (1, 1), "{clause}: 44 comes after 2 has let go of abc");
+        assert_eq!(
+            (landed.written.updated, landed.written.inserted),
+            (1, 1),
+            "{clause}: 44 comes after 2 has let go of abc"
+        );
         assert_eq!(landed.written.refused.len(), 2, "{clause}");
         let landed = land(&mut connection, &plan, "b2", &[put([int(2), text("abc"), int(2)])]).await;
         assert_eq!(landed.written.refused.len(), 1, "{clause}");
         assert_eq!(landed.written.refused[0].name, "t.email", "{clause}");
-        assert_eq!(folder.rows("SELECT * FROM t ORDER BY id").await, [["2", "abd", "2"], ["44", "abc", "1"]], "{clause}");
+        assert_eq!(
+            folder.rows("SELECT * FROM t ORDER BY id").await,
+            [["2", "abd", "2"], ["44", "abc", "1"]],
+            "{clause}"
+        );
     }
 }
 
@@ -76,7 +88,11 @@ async fn a_trigger_refuses_a_row_and_leaves_nothing_of_it() {
         let records = [put([int(1), text("good")]), put([int(2), text("bad")]), put([int(3), text("good")])];
         let landed = land(&mut connection, &plan, "b1", &records).await;
         assert_eq!((landed.written.inserted, landed.written.refused.len()), (2, 1), "{when} {raise}");
-        assert!(landed.written.refused[0].message.contains("not on sundays (1811)"), "{:?}", landed.written.refused);
+        assert!(
+            landed.written.refused[0].message.contains("not on sundays (1811)"),
+            "{:?}",
+            landed.written.refused
+        );
         assert_eq!(folder.rows("SELECT id FROM t").await, [["1"], ["3"]], "{when} {raise}");
         assert!(folder.rows("SELECT id FROM seen").await.is_empty(), "{when} {raise}");
     }
@@ -90,7 +106,8 @@ async fn a_row_that_a_trigger_ignores_is_counted_as_refused() {
         .await;
     let mut connection = folder.connect().await;
     let plan = plan_on(&mut connection, "t", &["id"]).await;
-    let landed = land(&mut connection, &plan, "b1", &[put([int(1), text("bad")]), put([int(2), text("ok")])]).await;
+    let landed =
+        land(&mut connection, &plan, "b1", &[put([int(1), text("bad")]), put([int(2), text("ok")])]).await;
     assert_eq!((landed.written.inserted, landed.written.refused[0].place.number), (1, 1));
 }
 
@@ -140,14 +157,23 @@ async fn what_the_index_holds_equal_is_one_identity() {
         folder.run(ddl).await;
         let mut connection = folder.connect().await;
         let plan = plan_on(&mut connection, "t", &["email"]).await;
-        let records = [put([text("A@x"), text("1")]), put([text("b@x"), text("2")]), put([text("a@X"), text("3")])];
-        assert_eq!(land(&mut connection, &plan, "b1", &records).await.counts(), (2, 0, 0, 0, 0, 1, 0), "{ddl}");
+        let records =
+            [put([text("A@x"), text("1")]), put([text("b@x"), text("2")]), put([text("a@X"), text("3")])];
+        assert_eq!(
+            land(&mut connection, &plan, "b1", &records).await.counts(),
+            (2, 0, 0, 0, 0, 1, 0),
+            "{ddl}"
+        );
         assert_eq!(folder.rows("SELECT email, v FROM t ORDER BY v").await, [["b@x", "2"], ["a@X", "3"]]);
         let again = [put([text("A@X"), text("3")]), put([text("B@x"), text("two")])];
         assert_eq!(land(&mut connection, &plan, "b2", &again).await.counts(), (0, 1, 1, 0, 0, 0, 0), "{ddl}");
         // Content is compared by bytes, whatever the column folds.
         let louder = [put([text("b@x"), text("TWO")])];
-        assert_eq!(land(&mut connection, &plan, "b3", &louder).await.counts(), (0, 1, 0, 0, 0, 0, 0), "{ddl}");
+        assert_eq!(
+            land(&mut connection, &plan, "b3", &louder).await.counts(),
+            (0, 1, 0, 0, 0, 0, 0),
+            "{ddl}"
+        );
         assert_eq!(folder.rows("SELECT v FROM t ORDER BY v").await, [["3"], ["TWO"]]);
     }
 }
@@ -185,14 +211,17 @@ async fn a_text_is_never_turned_into_a_number() {
     work.open_stage(&plan).await.unwrap();
     let mut rows = (work.encoder(&plan, &plan.stage_columns()))();
     for at in 0..records.len() {
-        landonce_store::seam::Rows::push(&mut rows, &row(&plan, &plan.stage_columns(), &records, at, false));
+        rows.push(&row(&plan, &plan.stage_columns(), &records, at, false));
     }
     let refused = work.stage(rows).await.unwrap();
-    assert_eq!(refused.iter().map(|one| (one.place.number, one.name.as_str())).collect::<Vec<_>>(), [(2, "j"), (3, "at")]);
+    assert_eq!(
+        refused.iter().map(|one| (one.place.number, one.name.as_str())).collect::<Vec<_>>(),
+        [(2, "j"), (3, "at")]
+    );
     assert_eq!(work.classify().await.unwrap().new, 2);
     let mut rows = (work.encoder(&plan, &plan.row_columns()))();
     for at in 0..records.len() {
-        landonce_store::seam::Rows::push(&mut rows, &row(&plan, &plan.row_columns(), &records, at, false));
+        rows.push(&row(&plan, &plan.row_columns(), &records, at, false));
     }
     let written = work.write(rows, claim("b1").run_id).await.unwrap();
     assert_eq!((written.inserted, written.refused.len()), (2, 2));
@@ -218,9 +247,17 @@ async fn tables_of_any_make_take_part() {
         let plan = plan_on(&mut connection, "T", &["id"]).await;
         let id = |id: i64| if plan.columns[0].ty == Type::INTEGER { int(id) } else { text(&id.to_string()) };
         let records = [put([id(1), text("a")]), put([id(10), text("b")]), put([id(9), text("c")])];
-        assert_eq!(land(&mut connection, &plan, "b1", &records).await.counts(), (3, 0, 0, 0, 0, 0, 0), "{ddl}");
+        assert_eq!(
+            land(&mut connection, &plan, "b1", &records).await.counts(),
+            (3, 0, 0, 0, 0, 0, 0),
+            "{ddl}"
+        );
         let changed = [put([id(1), text("a")]), put([id(9), text("C")])];
-        assert_eq!(land(&mut connection, &plan, "b2", &changed).await.counts(), (0, 1, 1, 0, 0, 0, 0), "{ddl}");
+        assert_eq!(
+            land(&mut connection, &plan, "b2", &changed).await.counts(),
+            (0, 1, 1, 0, 0, 0, 0),
+            "{ddl}"
+        );
     }
 }
 
@@ -258,8 +295,11 @@ async fn what_cannot_be_written_safely_is_refused_before_any_write() {
         .await;
     let mut connection = folder.connect().await;
     connection.migrate().await.unwrap();
-    let with = |table: &str, create: bool| by_columns(TablePlan { create, ..plan(table, &[("id", Type::INTEGER), ("v", Type::TEXT)]) }, &[0]);
-    let keep = TablePlan { absent: landonce_core::plan::Absent::Keep, ..plan("x", &vec![("c", Type::TEXT); 64]) };
+    let with = |table: &str, create: bool| {
+        by_columns(TablePlan { create, ..plan(table, &[("id", Type::INTEGER), ("v", Type::TEXT)]) }, &[0])
+    };
+    let keep =
+        TablePlan { absent: landonce_core::plan::Absent::Keep, ..plan("x", &vec![("c", Type::TEXT); 64]) };
     connection.begin(Access::Write).await.unwrap();
     for (plan, says) in [
         (with("w", false), "is a view"),
@@ -282,7 +322,8 @@ async fn what_cannot_be_written_safely_is_refused_before_any_write() {
         let error = connection.create_target(&plan).await.unwrap_err();
         assert!(error.to_string().contains(says), "{error}");
     }
-    let error = connection.create_target(&TablePlan { table: schema("public"), ..things() }).await.unwrap_err();
+    let error =
+        connection.create_target(&TablePlan { table: schema("public"), ..things() }).await.unwrap_err();
     assert!(error.to_string().contains("no schema `public`"), "{error}");
     assert_eq!(folder.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'landonce%'").await, [["5"]]);
 }
