@@ -43,7 +43,12 @@ fn write_csv(ndjson: &Path, csv: &Path) -> Result<(), Box<dyn std::error::Error>
         let text = text?;
         let row = reader.read(text.as_bytes(), Wanted::Row).map_err(|bad| bad.to_string())?;
         line.clear();
-        write!(line, "{},{}", hex::encode(row.key.ok_or("no key")?.0), hex::encode(row.digest.ok_or("no digest")?))?;
+        write!(
+            line,
+            "{},{}",
+            hex::encode(row.key.ok_or("no key")?.0),
+            hex::encode(row.digest.ok_or("no digest")?)
+        )?;
         for value in &row.values {
             line.push(',');
             match value {

@@ -128,11 +128,14 @@ impl Error {
         match &*self.0 {
             Repr::Spec { .. } | Repr::Pipeline { .. } | Repr::Declaration(_) => Kind::Pipeline,
             Repr::Plan(_) => Kind::Target,
-            Repr::Payload(PayloadError::NoSpace { .. }) | Repr::Decode { source: DecodeError::NoSpace { .. }, .. } => Kind::NoSpace,
+            Repr::Payload(PayloadError::NoSpace { .. })
+            | Repr::Decode { source: DecodeError::NoSpace { .. }, .. } => Kind::NoSpace,
             Repr::Payload(_) | Repr::Decode { .. } => Kind::Payload,
             Repr::BadRecords { .. } | Repr::OverCeiling { .. } => Kind::BadRecords,
             Repr::Mismatch { .. } => Kind::BatchMismatch,
-            Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => Kind::NoSpace,
+            Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => {
+                Kind::NoSpace
+            }
             Repr::Store(error) if is_connect(error) => Kind::Connect,
             Repr::Store(_) => Kind::Database,
             Repr::Exhausted { last, .. } if is_connect(last) => Kind::Connect,

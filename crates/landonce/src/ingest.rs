@@ -85,7 +85,8 @@ impl Job {
     }
 
     fn is_lexical(&self) -> bool {
-        matches!(self.format, Format::Csv(_)) || self.batch.entries().is_some_and(|entries| entries.is_lexical)
+        matches!(self.format, Format::Csv(_))
+            || self.batch.entries().is_some_and(|entries| entries.is_lexical)
     }
 
     fn progress(&self, progress: Progress) {
@@ -149,8 +150,10 @@ pub(crate) async fn ingest<D: Connect>(
         let wait = policy.wait(tries.attempts);
         tries.was_connected |= !error.is_connect;
         // A place at which nobody has answered yet is more likely written wrongly than gone for a moment (C25).
-        let patience = if !tries.was_connected && is_unreachable(error) { NOBODY_THERE } else { policy.deadline };
-        let is_over = tries.attempts >= policy.attempts || started.elapsed() + wait > patience.min(policy.deadline);
+        let patience =
+            if !tries.was_connected && is_unreachable(error) { NOBODY_THERE } else { policy.deadline };
+        let is_over =
+            tries.attempts >= policy.attempts || started.elapsed() + wait > patience.min(policy.deadline);
         if !is_again || is_over {
             return Err(give_up(failed, &tries, started));
         }
@@ -186,7 +189,8 @@ fn give_up(failed: Error, tries: &Tries, started: Instant) -> Error {
         mismatch @ Repr::Mismatch { .. } => mismatch.into(), // the inbox has answered
         last if tries.is_unanswered => Repr::Unresolved { last: last.to_string() }.into(),
         Repr::Store(last) if tries.attempts > 1 => {
-            Repr::Exhausted { attempts: tries.attempts, elapsed_ms: started.elapsed().as_millis(), last }.into()
+            Repr::Exhausted { attempts: tries.attempts, elapsed_ms: started.elapsed().as_millis(), last }
+                .into()
         }
         other => other.into(),
     }
@@ -248,7 +252,15 @@ async fn attempt<D: Connect>(
             failpoint::at("committed");
             let commit = Commit::Clean;
             let (batch_id, run_id) = (claim.batch_id.clone(), claim.run_id);
-            Ok(Receipt { status: Status::Processed, batch_id, run_id, outcome, attempts: tries.attempts, commit, notes })
+            Ok(Receipt {
+                status: Status::Processed,
+                batch_id,
+                run_id,
+                outcome,
+                attempts: tries.attempts,
+                commit,
+                notes,
+            })
         }
         Ok(Landed::Found(settled)) => {
             connection.rollback().await;

@@ -48,7 +48,8 @@ impl Pipeline {
 
     fn resolve(spec: Spec, path: &str) -> Result<Self, Error> {
         let store_url = spec.store.clone();
-        let declared = Declared::new(spec).map_err(|source| Repr::Pipeline { path: path.to_owned(), source })?;
+        let declared =
+            Declared::new(spec).map_err(|source| Repr::Pipeline { path: path.to_owned(), source })?;
         Ok(Self { declared: Arc::new(declared), store_url, base: PathBuf::new() })
     }
 
@@ -70,11 +71,14 @@ impl Pipeline {
     /// The files of the source's glob, in name order: each is a batch of its own. An error when there is none.
     pub fn source_files(&self) -> Result<Vec<PathBuf>, Error> {
         let Some(pattern) = &self.declared.source().file else {
-            return Err(Error::declaration("the pipeline names no `source.file`; name one, or give a file on the command line"));
+            return Err(Error::declaration(
+                "the pipeline names no `source.file`; name one, or give a file on the command line",
+            ));
         };
         let pattern = self.base.join(pattern);
         let pattern = pattern.to_string_lossy();
-        let malformed = |error: &dyn std::fmt::Display| Error::declaration(format!("source.file `{pattern}`: {error}"));
+        let malformed =
+            |error: &dyn std::fmt::Display| Error::declaration(format!("source.file `{pattern}`: {error}"));
         let mut files = Vec::new();
         for found in glob::glob(&pattern).map_err(|error| malformed(&error))? {
             let found = found.map_err(|error| malformed(&error))?;
@@ -83,7 +87,9 @@ impl Pipeline {
             }
         }
         if files.is_empty() {
-            return Err(Error::declaration(format!("source.file `{pattern}`: no such file; check the path (it is relative to the pipeline file)")));
+            return Err(Error::declaration(format!(
+                "source.file `{pattern}`: no such file; check the path (it is relative to the pipeline file)"
+            )));
         }
         files.sort();
         Ok(files)
@@ -95,7 +101,12 @@ impl Pipeline {
     }
 
     /// [`Pipeline::ingest`], with options.
-    pub async fn ingest_with(&self, store: &Store, batch: &Batch, options: &Options) -> Result<Receipt, Error> {
+    pub async fn ingest_with(
+        &self,
+        store: &Store,
+        batch: &Batch,
+        options: &Options,
+    ) -> Result<Receipt, Error> {
         store.ingest(&self.declared, batch, options).await
     }
 
@@ -142,14 +153,22 @@ mod tests {
 
     #[test]
     fn a_missing_variable_is_named() {
-        assert!(expand("postgres://u:${LANDONCE_NO_SUCH}@h/d").unwrap_err().to_string().contains("`LANDONCE_NO_SUCH` isn't set"));
+        assert!(
+            expand("postgres://u:${LANDONCE_NO_SUCH}@h/d")
+                .unwrap_err()
+                .to_string()
+                .contains("`LANDONCE_NO_SUCH` isn't set")
+        );
         assert_eq!(expand("sqlite:x.db").unwrap(), "sqlite:x.db");
         assert!(expand("a${b").is_err());
     }
 
     #[test]
     fn a_file_without_a_match_is_an_error_not_an_empty_run() {
-        let pipeline = Pipeline::from_yaml("pipeline: p\nidentity: [id]\ntarget: {table: t}\nsource: {file: 'no/such/*.x'}").unwrap();
+        let pipeline = Pipeline::from_yaml(
+            "pipeline: p\nidentity: [id]\ntarget: {table: t}\nsource: {file: 'no/such/*.x'}",
+        )
+        .unwrap();
         assert!(pipeline.source_files().unwrap_err().to_string().contains("no such file"));
     }
 }

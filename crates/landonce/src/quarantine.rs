@@ -51,7 +51,11 @@ impl Pipeline {
             let one = self.deliver_again(store, options, &group, run_id, made_of).await?;
             retried = Some(match retried {
                 None => one,
-                Some(before) => Retried { entries: before.entries + one.entries, landed: before.landed + one.landed, ..one },
+                Some(before) => Retried {
+                    entries: before.entries + one.entries,
+                    landed: before.landed + one.landed,
+                    ..one
+                },
             });
         }
         Ok(retried)
@@ -75,9 +79,13 @@ impl Pipeline {
         bytes.push(b']');
         // The id names the run: the same entries may be tried again after another fix, and none lands twice, since what
         // has landed is open no longer.
-        let batch = Batch::from_bytes("quarantine.json", bytes).with_id(format!("quarantine/{run_id}")).made_of(made_of);
+        let batch = Batch::from_bytes("quarantine.json", bytes)
+            .with_id(format!("quarantine/{run_id}"))
+            .made_of(made_of);
         let options = Options { run_id: Some(run_id), ..options.clone() };
-        let receipt = store.ingest(&std::sync::Arc::new(self.declared().clone().quarantining()), &batch, &options).await?;
+        let receipt = store
+            .ingest(&std::sync::Arc::new(self.declared().clone().quarantining()), &batch, &options)
+            .await?;
         let entries = group.len() as u64;
         Ok(Retried { landed: entries - receipt.outcome.quarantined, entries, receipt })
     }

@@ -59,7 +59,8 @@ impl Store {
     /// A store from its URL: `sqlite:PATH` (or a path that ends in `.db`, `.sqlite`, `.sqlite3`), `postgres://…`. Nothing is
     /// connected or made yet.
     pub fn open(url: &str) -> Result<Self, Error> {
-        let is_path = [".db", ".sqlite", ".sqlite3"].iter().any(|end| url.ends_with(end)) && !url.contains("://");
+        let is_path =
+            [".db", ".sqlite", ".sqlite3"].iter().any(|end| url.ends_with(end)) && !url.contains("://");
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
             return Ok(Self(Backend::Postgres(postgres::Database::from_url(url)?)));
         }
@@ -71,7 +72,9 @@ impl Store {
             return Ok(Self(Backend::Sqlite(sqlite::Database::new(path))));
         }
         let scheme = url.split(':').next().unwrap_or_default();
-        Err(Error::declaration(format!("store: `{scheme}` is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE")))
+        Err(Error::declaration(format!(
+            "store: `{scheme}` is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE"
+        )))
     }
 
     /// Where it is, without secrets.
@@ -82,20 +85,33 @@ impl Store {
         }
     }
 
-    pub(crate) async fn ingest(&self, pipeline: &Arc<Declared>, batch: &Batch, options: &Options) -> Result<Receipt, Error> {
+    pub(crate) async fn ingest(
+        &self,
+        pipeline: &Arc<Declared>,
+        batch: &Batch,
+        options: &Options,
+    ) -> Result<Receipt, Error> {
         match &self.0 {
             Backend::Postgres(database) => ingest::ingest(database, pipeline, batch, options).await,
             Backend::Sqlite(database) => {
                 let (database, pipeline) = (database.clone(), Arc::clone(pipeline));
                 let (batch, options) = (batch.clone(), options.clone());
-                blocking(move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await }).await
+                blocking(move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await })
+                    .await
             }
         }
     }
 
-    pub(crate) async fn preview(&self, pipeline: &Arc<Declared>, batch: &Batch, samples: usize) -> Result<Preview, Error> {
+    pub(crate) async fn preview(
+        &self,
+        pipeline: &Arc<Declared>,
+        batch: &Batch,
+        samples: usize,
+    ) -> Result<Preview, Error> {
         match &self.0 {
-            Backend::Postgres(database) => ingest::preview(database.connect().await?, pipeline, batch, samples).await,
+            Backend::Postgres(database) => {
+                ingest::preview(database.connect().await?, pipeline, batch, samples).await
+            }
             Backend::Sqlite(database) => {
                 let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
                 blocking(move || async move {
@@ -143,8 +159,12 @@ impl Store {
     pub fn setup_sql(&self, pipeline: Option<&Pipeline>) -> Result<String, Error> {
         let plan = pipeline.map(|pipeline| plan::resolve(pipeline.declared(), None)).transpose()?;
         let (mut sql, target) = match &self.0 {
-            Backend::Sqlite(_) => (sqlite::setup_sql(), plan.as_ref().map(sqlite::create_target_sql).transpose()?),
-            Backend::Postgres(_) => (postgres::setup_sql(), plan.as_ref().map(postgres::create_target_sql).transpose()?),
+            Backend::Sqlite(_) => {
+                (sqlite::setup_sql(), plan.as_ref().map(sqlite::create_target_sql).transpose()?)
+            }
+            Backend::Postgres(_) => {
+                (postgres::setup_sql(), plan.as_ref().map(postgres::create_target_sql).transpose()?)
+            }
         };
         if let Some(target) = target {
             sql.push('\n');
@@ -170,7 +190,10 @@ impl Store {
             Backend::Postgres(database) => Ok(database.connect().await?.quarantine(pipeline, limit).await?),
             Backend::Sqlite(database) => {
                 let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
-                blocking(move || async move { Ok(database.connect_read_only()?.quarantine(pipeline.as_deref(), limit)?) }).await
+                blocking(move || async move {
+                    Ok(database.connect_read_only()?.quarantine(pipeline.as_deref(), limit)?)
+                })
+                .await
             }
         }
     }
@@ -178,15 +201,24 @@ impl Store {
     /// The quarantine entry whose id begins with these hex digits. An error when there is none, or more than one.
     pub async fn quarantine_entry(&self, id_prefix: &str) -> Result<Entry, Error> {
         match &self.0 {
-            Backend::Postgres(database) => found(id_prefix, database.connect().await?.quarantine_entry(id_prefix).await?),
+            Backend::Postgres(database) => {
+                found(id_prefix, database.connect().await?.quarantine_entry(id_prefix).await?)
+            }
             Backend::Sqlite(database) => {
                 let (database, id) = (database.clone(), id_prefix.to_owned());
-                blocking(move || async move { found(&id, database.connect_read_only()?.quarantine_entry(&id)?) }).await
+                blocking(
+                    move || async move { found(&id, database.connect_read_only()?.quarantine_entry(&id)?) },
+                )
+                .await
             }
         }
     }
 }
 
 fn found(id_prefix: &str, entry: Option<Entry>) -> Result<Entry, Error> {
-    entry.ok_or_else(|| Error::declaration(format!("no quarantine entry's id begins with `{id_prefix}`; `landonce quarantine list` shows them")))
+    entry.ok_or_else(|| {
+        Error::declaration(format!(
+            "no quarantine entry's id begins with `{id_prefix}`; `landonce quarantine list` shows them"
+        ))
+    })
 }

@@ -42,6 +42,10 @@ fn a_full_disk_fails_cleanly_and_the_next_run_does_it_all() {
     for one in [&folder, &clean] {
         assert_eq!(with_room(one, 1 << 20, "large.ndjson").0, 0);
     }
-    let rows = |one: &Folder| dump::sqlite(one.path("landonce.db")).without(&[("t", "landonce_run_id")]).without_tables(&["landonce_inbox", "landonce_migration"]);
+    let rows = |one: &Folder| {
+        dump::sqlite(one.path("landonce.db"))
+            .without(&[("t", "landonce_run_id")])
+            .without_tables(&["landonce_inbox", "landonce_migration"])
+    };
     rows(&clean).assert_same(&rows(&folder));
 }

@@ -66,7 +66,9 @@ fn a_flag_that_is_not_known_ends_with_2() {
 fn a_misspelled_key_field_is_told_with_what_the_records_have() {
     let folder = Folder::with_events();
     let args = ["run", "events.ndjson", "--into", "t", "--key", "flightid,event_kind"];
-    said(&folder.run(&args), str![[r#"
+    said(
+        &folder.run(&args),
+        str![[r#"
 exit 2
 --- stdout
 --- stderr
@@ -77,7 +79,8 @@ error[L0401]: events.ndjson: 3 records are bad; nothing was written
   = help: did you mean `flight_id` by `flightid`? Record 1 has the fields flight_id, event_kind, instant_utc, gate
   = help: landonce explain L0401
 
-"#]]);
+"#]],
+    );
 }
 
 #[test]

@@ -2,5 +2,5 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed test says where")]
 
-mod vectors;
 mod documents;
+mod vectors;

@@ -124,7 +124,8 @@ pub(super) async fn create_target(link: &Link<'_>, plan: &TablePlan) -> Result<(
         return Ok(());
     }
     match link.batch(&doing, &create_target_sql(plan)?).await {
-        Err(error) if is_made(&error) => Ok(()),
+        // A type of that name stands in the way as well, and makes no table.
+        Err(error) if is_made(&error) && catalog::load(link, &plan.table).await?.is_some() => Ok(()),
         done => done,
     }
 }

@@ -22,8 +22,9 @@ use crate::seam::{Refused, Written};
 pub(super) struct Chunks {
     /// The batch has nothing to update: its rows may go straight into the target.
     pub(super) is_insert_only: bool,
-    /// A straight COPY has met a row that was there, or one that the server refused.
-    straight_failures: u32,
+    /// Straight COPYs that went through, and those that met a row that was there or one that the server refused.
+    went_straight: u32,
+    turned_back: u32,
     straight: Option<Statement>,
     by_rows: Option<ByRows>,
 }
@@ -36,8 +37,12 @@ struct ByRows {
     left: String,
 }
 
-/// How often a straight COPY may fail before the rest of the batch takes the other way at once.
-const MOST_STRAIGHT_FAILURES: u32 = 2;
+impl Chunks {
+    /// A straight COPY that fails is work for nothing: a few bad rows in a long batch may cost it, one in every chunk not.
+    const fn is_straight_worth_trying(&self) -> bool {
+        self.is_insert_only && self.turned_back <= 2 + self.went_straight / 4
+    }
+}
 
 /// Writes rows. Those that the server refuses are found, left out and returned.
 pub(super) async fn write(link: &Link<'_>, open: &mut Open, rows: CopyRows, run_id: Uuid) -> Result<Written> {
@@ -157,8 +162,9 @@ async fn straight(
     };
     if is_written {
         written.inserted += sealed.len() as u64;
+        open.chunks.went_straight += 1;
     } else {
-        open.chunks.straight_failures += 1;
+        open.chunks.turned_back += 1;
     }
     Ok(is_written)
 }
@@ -166,12 +172,7 @@ async fn straight(
 /// What a straight COPY cuts off the rows and adds to them; `None` when the way isn't open.
 fn widening(open: &Open, run_id: Uuid) -> Option<(Cut, Vec<u8>, i16)> {
     let is_rounding = open.facts.columns.iter().any(|fact| fact.must_fit.is_some());
-    let chunks = &open.chunks;
-    if !open.facts.takes_copy
-        || !chunks.is_insert_only
-        || is_rounding
-        || chunks.straight_failures >= MOST_STRAIGHT_FAILURES
-    {
+    if !open.facts.takes_copy || is_rounding || !open.chunks.is_straight_worth_trying() {
         return None;
     }
     let mut more = Vec::new();

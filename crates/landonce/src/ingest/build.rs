@@ -33,7 +33,11 @@ pub(super) struct Builder<R> {
 }
 
 /// Starts the builder's thread.
-pub(super) fn start<R: Rows>(job: &Job, texts: Arc<Texts>, encoder: impl Fn() -> R + Send + 'static) -> Builder<R> {
+pub(super) fn start<R: Rows>(
+    job: &Job,
+    texts: Arc<Texts>,
+    encoder: impl Fn() -> R + Send + 'static,
+) -> Builder<R> {
     let (wants, mut wanted) = mpsc::channel::<Vec<Place>>(2);
     let (sender, built) = mpsc::channel(2);
     let mut reader = RecordReader::new(&job.pipeline, &job.plan, job.is_lexical());
@@ -48,13 +52,17 @@ pub(super) fn start<R: Rows>(job: &Job, texts: Arc<Texts>, encoder: impl Fn() ->
             let mut rows = encoder();
             for place in places {
                 if let Err(error) = texts.read(place.offset, place.len, &mut text) {
-                    let _ = sender.blocking_send(Built::Failed(format!("reading record {} again: {error}", place.number)));
+                    let _ = sender.blocking_send(Built::Failed(format!(
+                        "reading record {} again: {error}",
+                        place.number
+                    )));
                     return;
                 }
                 let mut row = match reader.read(&text, Wanted::Row) {
                     Ok(row) => row,
                     Err(bad) => {
-                        let told = format!("record {} reads differently the second time: {bad}", place.number);
+                        let told =
+                            format!("record {} reads differently the second time: {bad}", place.number);
                         let _ = sender.blocking_send(Built::Failed(told));
                         return;
                     }
@@ -91,7 +99,9 @@ pub(super) fn value<'r>(
 ) -> Value<'r> {
     match column {
         StageColumn::Key => row.key.map_or(Value::Null, |key| key.to_value(form)),
-        StageColumn::Digest => row.digest.map_or(Value::Null, |digest| Value::Bytes(Cow::Owned(digest.to_vec()))),
+        StageColumn::Digest => {
+            row.digest.map_or(Value::Null, |digest| Value::Bytes(Cow::Owned(digest.to_vec())))
+        }
         StageColumn::Column(at) => std::mem::replace(&mut row.values[at], Value::Null),
         StageColumn::Present => Value::Integer(row.present),
         StageColumn::IsDelete => Value::Boolean(row.is_delete),

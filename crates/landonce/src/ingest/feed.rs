@@ -53,7 +53,10 @@ pub(super) struct Bad {
 }
 
 /// Starts the feed's threads.
-pub(super) fn start<R: Rows>(job: &Job, encoder: impl Fn() -> R + Clone + Send + 'static) -> mpsc::Receiver<Fed<R>> {
+pub(super) fn start<R: Rows>(
+    job: &Job,
+    encoder: impl Fn() -> R + Clone + Send + 'static,
+) -> mpsc::Receiver<Fed<R>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let job = job.clone();
     thread::spawn(move || {
@@ -126,7 +129,13 @@ impl Block {
                 Some(bad.clone())
             }
         };
-        self.records.push(Framed { number: item.number, offset: item.offset, len: item.len, end: self.text.len(), bad });
+        self.records.push(Framed {
+            number: item.number,
+            offset: item.offset,
+            len: item.len,
+            end: self.text.len(),
+            bad,
+        });
     }
 }
 

@@ -88,7 +88,11 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
 }
 
 /// Steps 2 and 3 without a claim, for a plan. Returns the counts as they would be and what would be written first.
-pub(super) async fn preview<W: Work>(work: &mut W, job: &Job, samples: usize) -> Result<(Outcome, Notes, Vec<(Todo, Vec<u8>)>), Error> {
+pub(super) async fn preview<W: Work>(
+    work: &mut W,
+    job: &Job,
+    samples: usize,
+) -> Result<(Outcome, Notes, Vec<(Todo, Vec<u8>)>), Error> {
     let mut tally = Tally::new(job);
     work.open_stage(&job.plan).await?;
     let texts = Arc::new(stage(work, job, &mut tally).await?);
@@ -101,9 +105,9 @@ pub(super) async fn preview<W: Work>(work: &mut W, job: &Job, samples: usize) ->
     let mut shown = Vec::new();
     for todo in work.next_rows(samples).await? {
         let mut text = Vec::new();
-        texts
-            .read(todo.place.offset, todo.place.len, &mut text)
-            .map_err(|error| Error::internal(format!("record {} can't be read again: {error}", todo.place.number)))?;
+        texts.read(todo.place.offset, todo.place.len, &mut text).map_err(|error| {
+            Error::internal(format!("record {} can't be read again: {error}", todo.place.number))
+        })?;
         shown.push((todo, text));
     }
     work.close_stage().await?;
@@ -130,13 +134,20 @@ async fn stage<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>) -> Resul
                 tally.refused(work, Some(&texts), &refused).await?;
                 return Ok(texts);
             }
-            Fed::Failed(source) => return Err(Repr::Decode { name: job.batch.source().to_owned(), source }.into()),
+            Fed::Failed(source) => {
+                return Err(Repr::Decode { name: job.batch.source().to_owned(), source }.into());
+            }
         }
     }
     Err(Error::internal("the decoding thread ended without a word"))
 }
 
-async fn tell_apart<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>, texts: &Texts) -> Result<Classified, Error> {
+async fn tell_apart<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    texts: &Texts,
+) -> Result<Classified, Error> {
     let folded = work.fold().await?;
     tally.outcome.duplicates = folded.duplicates;
     tally.conflicts(work, texts, &folded.conflicts).await?;
@@ -169,7 +180,8 @@ async fn write<W: Work>(
         while !is_last && ahead < 2 {
             let todo = work.next_rows(TODO).await?;
             is_last = todo.is_empty();
-            let (conflicts, rows): (Vec<Todo>, Vec<Todo>) = todo.into_iter().partition(|todo| todo.class == Class::Conflict);
+            let (conflicts, rows): (Vec<Todo>, Vec<Todo>) =
+                todo.into_iter().partition(|todo| todo.class == Class::Conflict);
             let places = |todo: Vec<Todo>| todo.into_iter().map(|todo| todo.place).collect::<Vec<Place>>();
             tally.conflicts(work, texts, &places(conflicts)).await?;
             if !rows.is_empty() {
@@ -200,7 +212,13 @@ async fn write<W: Work>(
     }
 }
 
-async fn count<W: Work>(work: &mut W, tally: &mut Tally<'_>, texts: &Texts, job: &Job, written: Written) -> Result<(), Error> {
+async fn count<W: Work>(
+    work: &mut W,
+    tally: &mut Tally<'_>,
+    texts: &Texts,
+    job: &Job,
+    written: Written,
+) -> Result<(), Error> {
     debug_assert!(job.plan.mode == WriteMode::Upsert || written.updated == 0, "insert-once never updates");
     tally.outcome.inserted += written.inserted;
     tally.outcome.updated += written.updated;

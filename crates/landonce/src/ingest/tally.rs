@@ -30,7 +30,14 @@ pub(super) struct Tally<'j> {
 
 impl<'j> Tally<'j> {
     pub(super) fn new(job: &'j Job) -> Self {
-        Self { job, outcome: Outcome::default(), notes: Notes::default(), bad: 0, found: Vec::new(), still_bad: HashSet::new() }
+        Self {
+            job,
+            outcome: Outcome::default(),
+            notes: Notes::default(),
+            bad: 0,
+            found: Vec::new(),
+            still_bad: HashSet::new(),
+        }
     }
 
     /// Whether the batch is lost already, so that only the listing goes on.
@@ -44,14 +51,20 @@ impl<'j> Tally<'j> {
             self.count(one.number, &one.why);
         }
         if self.job.keeps_bad() {
-            let rows: Vec<BadRow<'_>> = bad.iter().map(|one| self.row(one.number, one.why.clone(), &one.raw)).collect();
+            let rows: Vec<BadRow<'_>> =
+                bad.iter().map(|one| self.row(one.number, one.why.clone(), &one.raw)).collect();
             self.keep(work, &rows).await?;
         }
         Ok(())
     }
 
     /// Rows that the database refused.
-    pub(super) async fn refused<W: Work>(&mut self, work: &mut W, texts: Option<&Texts>, refused: &[Refused]) -> Result<(), Error> {
+    pub(super) async fn refused<W: Work>(
+        &mut self,
+        work: &mut W,
+        texts: Option<&Texts>,
+        refused: &[Refused],
+    ) -> Result<(), Error> {
         for one in refused {
             let why = BadRecord::new(BadKind::Refused, one.name.as_str(), one.message.as_str());
             self.count(one.place.number, &why);
@@ -65,9 +78,15 @@ impl<'j> Tally<'j> {
     }
 
     /// Records in conflict: kept in every mode, never silently dropped.
-    pub(super) async fn conflicts<W: Work>(&mut self, work: &mut W, texts: &Texts, places: &[Place]) -> Result<(), Error> {
+    pub(super) async fn conflicts<W: Work>(
+        &mut self,
+        work: &mut W,
+        texts: &Texts,
+        places: &[Place],
+    ) -> Result<(), Error> {
         for place in places {
-            let why = BadRecord::new(BadKind::Conflict, "", "the version is there already with other content");
+            let why =
+                BadRecord::new(BadKind::Conflict, "", "the version is there already with other content");
             self.outcome.conflicts += 1;
             self.list(place.number, &why);
             let raw = Self::text(texts, *place)?;
@@ -83,11 +102,13 @@ impl<'j> Tally<'j> {
         let source_name = self.job.batch.source().to_owned();
         match self.job.pipeline.on_bad() {
             OnBad::Fail if self.bad > 0 => {
-                Err(Repr::BadRecords { source_name, found: std::mem::take(&mut self.found), total: self.bad }.into())
+                Err(Repr::BadRecords { source_name, found: std::mem::take(&mut self.found), total: self.bad }
+                    .into())
             }
             OnBad::Quarantine(ceiling) if ceiling.is_over(self.bad, self.outcome.read) => {
                 let (bad, read) = (self.bad, self.outcome.read);
-                Err(Repr::OverCeiling { source_name, bad, read, found: std::mem::take(&mut self.found) }.into())
+                Err(Repr::OverCeiling { source_name, bad, read, found: std::mem::take(&mut self.found) }
+                    .into())
             }
             _ => Ok(()),
         }
@@ -103,7 +124,12 @@ impl<'j> Tally<'j> {
     pub(super) fn close(mut self) -> Result<(Outcome, Notes), Error> {
         self.outcome.quarantined = self.bad;
         if self.outcome.accounted() != self.outcome.read {
-            return Err(Error::internal(format!("{} records read, {} accounted for: {:?}", self.outcome.read, self.outcome.accounted(), self.outcome)));
+            return Err(Error::internal(format!(
+                "{} records read, {} accounted for: {:?}",
+                self.outcome.read,
+                self.outcome.accounted(),
+                self.outcome
+            )));
         }
         self.notes.kept = self.found;
         Ok((self.outcome, self.notes))
@@ -152,9 +178,9 @@ impl<'j> Tally<'j> {
 
     fn text(texts: &Texts, place: Place) -> Result<Vec<u8>, Error> {
         let mut raw = Vec::new();
-        texts
-            .read(place.offset, place.len, &mut raw)
-            .map_err(|error| Error::internal(format!("record {} can't be read again: {error}", place.number)))?;
+        texts.read(place.offset, place.len, &mut raw).map_err(|error| {
+            Error::internal(format!("record {} can't be read again: {error}", place.number))
+        })?;
         Ok(raw)
     }
 }

@@ -17,7 +17,12 @@ use crate::receipt::Receipt;
 pub trait CallersTransaction: sealed::Sealed {
     /// Lands a batch inside the transaction.
     #[doc(hidden)]
-    async fn ingest(&mut self, pipeline: &Arc<Declared>, batch: &Batch, options: &Options) -> Result<Receipt, Error>;
+    async fn ingest(
+        &mut self,
+        pipeline: &Arc<Declared>,
+        batch: &Batch,
+        options: &Options,
+    ) -> Result<Receipt, Error>;
 }
 
 mod sealed {
@@ -27,7 +32,12 @@ mod sealed {
 }
 
 impl CallersTransaction for tokio_postgres::Transaction<'_> {
-    async fn ingest(&mut self, pipeline: &Arc<Declared>, batch: &Batch, options: &Options) -> Result<Receipt, Error> {
+    async fn ingest(
+        &mut self,
+        pipeline: &Arc<Declared>,
+        batch: &Batch,
+        options: &Options,
+    ) -> Result<Receipt, Error> {
         let shape = postgres::shape(&*self, &pipeline.target().table).await?;
         let mut work = postgres::Joined::on(&*self);
         ingest::ingest_in(&mut work, shape.as_ref(), pipeline, batch, options).await
@@ -35,7 +45,12 @@ impl CallersTransaction for tokio_postgres::Transaction<'_> {
 }
 
 impl CallersTransaction for rusqlite::Transaction<'_> {
-    async fn ingest(&mut self, pipeline: &Arc<Declared>, batch: &Batch, options: &Options) -> Result<Receipt, Error> {
+    async fn ingest(
+        &mut self,
+        pipeline: &Arc<Declared>,
+        batch: &Batch,
+        options: &Options,
+    ) -> Result<Receipt, Error> {
         let shape = sqlite::shape(self, &pipeline.target().table)?;
         let mut work = sqlite::Joined::on(self);
         ingest::ingest_in(&mut work, shape.as_ref(), pipeline, batch, options).await

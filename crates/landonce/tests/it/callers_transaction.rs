@@ -15,7 +15,8 @@ async fn a_batch_stands_or_falls_with_the_callers_transaction_on_postgres() {
     let mut client = given.database().client().await;
     for (commits, want) in [(false, "0"), (true, "1"), (true, "1")] {
         let mut transaction = client.transaction().await.unwrap();
-        let receipt = pipeline(PIPELINE).ingest_in(&mut transaction, &batch, &Options::default()).await.unwrap();
+        let receipt =
+            pipeline(PIPELINE).ingest_in(&mut transaction, &batch, &Options::default()).await.unwrap();
         if receipt.status == Status::Processed {
             assert_eq!(counts(&receipt), "read 1, inserted 1");
             transaction.execute("UPDATE balance SET total = total + 1", &[]).await.unwrap();
@@ -40,7 +41,8 @@ async fn a_batch_stands_or_falls_with_the_callers_transaction_on_sqlite() {
     let mut connection = rusqlite::Connection::open(given.sqlite_path()).unwrap();
     for (commits, want) in [(false, "0"), (true, "1"), (true, "1")] {
         let mut transaction = connection.transaction().unwrap();
-        let receipt = pipeline(PIPELINE).ingest_in(&mut transaction, &batch, &Options::default()).await.unwrap();
+        let receipt =
+            pipeline(PIPELINE).ingest_in(&mut transaction, &batch, &Options::default()).await.unwrap();
         if receipt.status == Status::Processed {
             transaction.execute("UPDATE balance SET total = total + 1", []).unwrap();
         }

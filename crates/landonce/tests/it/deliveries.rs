@@ -8,16 +8,26 @@ use rand::seq::SliceRandom as _;
 
 use crate::given::{Given, counts, on_every_store, pipeline};
 
-on_every_store!(any_order_and_split_of_versioned_deliveries_ends_in_one_state, unversioned_batches_equal_their_records_one_by_one,);
+on_every_store!(
+    any_order_and_split_of_versioned_deliveries_ends_in_one_state,
+    unversioned_batches_equal_their_records_one_by_one,
+);
 
 /// A version's content is a function of (id, version): equal versions are equal contents.
 fn record(id: u64, version: u64) -> String {
-    format!(r#"{{"id":"k{id}","version":{version},"v":{},"tags":["a",{{"n":{version}}}]}}"#, id * 100 + version)
+    format!(
+        r#"{{"id":"k{id}","version":{version},"v":{},"tags":["a",{{"n":{version}}}]}}"#,
+        id * 100 + version
+    )
 }
 
 async fn any_order_and_split_of_versioned_deliveries_ends_in_one_state(given: Given) {
     let mut rng = seed::rng();
-    let yaml = |table: &str| format!("identity: [id]\ntarget: {{table: {table}, columns: {{version: integer}}}}\nwrite: {{version: version}}");
+    let yaml = |table: &str| {
+        format!(
+            "identity: [id]\ntarget: {{table: {table}, columns: {{version: integer}}}}\nwrite: {{version: version}}"
+        )
+    };
     let all: Vec<(u64, u64)> = (0..12).flat_map(|id| (1..=4).map(move |version| (id, version))).collect();
     let order = "ORDER BY landonce_key";
     let mut want = None;
@@ -54,12 +64,20 @@ async fn any_order_and_split_of_versioned_deliveries_ends_in_one_state(given: Gi
 async fn unversioned_batches_equal_their_records_one_by_one(given: Given) {
     let mut rng = seed::rng();
     for round in 0..8 {
-        let yaml = |table: String| pipeline(&format!("identity: [id]\ntarget: {{table: {table}}}\nwrite: {{delete_when: {{field: op, equals: [d]}}}}"));
+        let yaml = |table: String| {
+            pipeline(&format!(
+                "identity: [id]\ntarget: {{table: {table}}}\nwrite: {{delete_when: {{field: op, equals: [d]}}}}"
+            ))
+        };
         let (whole, single) = (yaml(format!("w{round}")), yaml(format!("s{round}")));
         let lines: Vec<String> = (0..rng.random_range(1..25))
             .map(|n| {
                 let id = rng.random_range(0..5);
-                if rng.random_bool(0.25) { format!(r#"{{"id":{id},"op":"d"}}"#) } else { format!(r#"{{"id":{id},"v":{}}}"#, n % 3) }
+                if rng.random_bool(0.25) {
+                    format!(r#"{{"id":{id},"op":"d"}}"#)
+                } else {
+                    format!(r#"{{"id":{id},"v":{}}}"#, n % 3)
+                }
             })
             .collect();
         let batch = Batch::from_bytes("e.ndjson", lines.join("\n")).with_id(format!("w{round}"));

@@ -25,12 +25,21 @@ async fn undeclared_and_generated_columns_are_left_alone(given: Given) {
     let receipt = given.deliver(&none, &[r#"{"id":1,"v":"c"}"#]).await.unwrap();
     assert_eq!(counts(&receipt), "read 1, updated 1");
     assert_eq!(given.column("SELECT v || notes FROM t").await, ["cmine"]);
-    assert_eq!(counts(&given.deliver_as(&none, "again", &[r#"{"id":1,"v":"c"}"#]).await.unwrap()), "read 1, unchanged 1");
+    assert_eq!(
+        counts(&given.deliver_as(&none, "again", &[r#"{"id":1,"v":"c"}"#]).await.unwrap()),
+        "read 1, unchanged 1"
+    );
 }
 
 async fn awkward_names_are_only_names(given: Given) {
-    given.execute(r#"CREATE TABLE "Or""der"("order" INTEGER PRIMARY KEY, "createdAt" TEXT, "sel ect;--" TEXT)"#).await;
-    let named = pipeline("identity: [order]\ntarget: {table: 'Or\"der', columns: {order: integer, createdAt: text, 'sel ect;--': text}}");
+    given
+        .execute(
+            r#"CREATE TABLE "Or""der"("order" INTEGER PRIMARY KEY, "createdAt" TEXT, "sel ect;--" TEXT)"#,
+        )
+        .await;
+    let named = pipeline(
+        "identity: [order]\ntarget: {table: 'Or\"der', columns: {order: integer, createdAt: text, 'sel ect;--': text}}",
+    );
     let line = r#"{"order":1,"createdAt":"now","sel ect;--":"'); DROP TABLE x;--"}"#;
     assert_eq!(counts(&given.deliver(&named, &[line]).await.unwrap()), "read 1, inserted 1");
     assert_eq!(counts(&given.deliver_as(&named, "again", &[line]).await.unwrap()), "read 1, unchanged 1");
@@ -101,8 +110,14 @@ async fn a_partition_key_in_the_only_unique_index_is_refused() {
     let error = given.deliver(&narrow, &[r#"{"id":1,"day":"2024-01-01"}"#]).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Target);
     let wide = pipeline("identity: [id, day]\ntarget: {table: t, columns: {id: integer, day: date}}");
-    assert_eq!(counts(&given.deliver(&wide, &[r#"{"id":1,"day":"2024-01-01"}"#]).await.unwrap()), "read 1, inserted 1");
-    assert_eq!(counts(&given.deliver_as(&wide, "2", &[r#"{"id":1,"day":"2024-01-01"}"#]).await.unwrap()), "read 1, unchanged 1");
+    assert_eq!(
+        counts(&given.deliver(&wide, &[r#"{"id":1,"day":"2024-01-01"}"#]).await.unwrap()),
+        "read 1, inserted 1"
+    );
+    assert_eq!(
+        counts(&given.deliver_as(&wide, "2", &[r#"{"id":1,"day":"2024-01-01"}"#]).await.unwrap()),
+        "read 1, unchanged 1"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -110,10 +125,22 @@ async fn geometry_lands_in_postgis_and_rounding_makes_export_noise_no_change() {
     // J11
     let given = Given::postgres().await;
     given.execute("CREATE EXTENSION postgis").await;
-    let pipeline = pipeline("identity: [id]\ntarget: {table: parcel, columns: {shape: {type: 'geometry(MultiPolygon,4326)', field: geometry, round: 6}}}");
-    let ring = |x: &str| format!(r#"{{"id":"7","geometry":{{"type":"Polygon","coordinates":[[[{x},42.0],[1,42.0],[1,43],[{x},42.0]]]}}}}"#);
+    let pipeline = pipeline(
+        "identity: [id]\ntarget: {table: parcel, columns: {shape: {type: 'geometry(MultiPolygon,4326)', field: geometry, round: 6}}}",
+    );
+    let ring = |x: &str| {
+        format!(
+            r#"{{"id":"7","geometry":{{"type":"Polygon","coordinates":[[[{x},42.0],[1,42.0],[1,43],[{x},42.0]]]}}}}"#
+        )
+    };
     given.deliver(&pipeline, &[&ring("0.0000001")]).await.unwrap();
-    assert_eq!(given.column("SELECT ST_GeometryType(shape) || ST_SRID(shape) FROM parcel").await, ["ST_MultiPolygon4326"]);
-    assert_eq!(counts(&given.deliver(&pipeline, &[&ring("0.0000002")]).await.unwrap()), "read 1, unchanged 1");
+    assert_eq!(
+        given.column("SELECT ST_GeometryType(shape) || ST_SRID(shape) FROM parcel").await,
+        ["ST_MultiPolygon4326"]
+    );
+    assert_eq!(
+        counts(&given.deliver(&pipeline, &[&ring("0.0000002")]).await.unwrap()),
+        "read 1, unchanged 1"
+    );
     assert_eq!(counts(&given.deliver(&pipeline, &[&ring("0.1")]).await.unwrap()), "read 1, updated 1");
 }

@@ -67,12 +67,15 @@ impl Given {
 
     /// Everything but the times and the runs' names.
     pub(crate) async fn state(&self) -> Dump {
-        let system = |table: &str| if self.is_postgres() { format!("landonce.{table}") } else { format!("landonce_{table}") };
+        let system = |table: &str| {
+            if self.is_postgres() { format!("landonce.{table}") } else { format!("landonce_{table}") }
+        };
         let mut dump = self.dump().await;
         for (table, column) in RUN_COLUMNS {
             dump = dump.without(&[(&system(table), column)]);
         }
-        let targets: Vec<String> = dump.tables().filter(|name| !name.contains("landonce")).map(str::to_owned).collect();
+        let targets: Vec<String> =
+            dump.tables().filter(|name| !name.contains("landonce")).map(str::to_owned).collect();
         for target in targets {
             if self.has_column(&target, "landonce_run_id").await {
                 dump = dump.without(&[(&target, "landonce_run_id")]);
@@ -95,7 +98,9 @@ impl Given {
     /// Runs statements.
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.place {
-            Place::Sqlite(_) => rusqlite::Connection::open(self.sqlite_path()).unwrap().execute_batch(sql).unwrap(),
+            Place::Sqlite(_) => {
+                rusqlite::Connection::open(self.sqlite_path()).unwrap().execute_batch(sql).unwrap()
+            }
             Place::Postgres(database) => database.client().await.batch_execute(sql).await.unwrap(),
         }
     }
@@ -123,7 +128,9 @@ impl Given {
                 messages
                     .iter()
                     .filter_map(|message| match message {
-                        tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
+                        tokio_postgres::SimpleQueryMessage::Row(row) => {
+                            Some(row.get(0).unwrap_or("NULL").to_owned())
+                        }
                         _ => None,
                     })
                     .collect()
@@ -146,7 +153,12 @@ impl Given {
     }
 
     /// Delivers NDJSON under a batch id, so that equal bytes are another batch.
-    pub(crate) async fn deliver_as(&self, pipeline: &Pipeline, id: &str, lines: &[&str]) -> Result<Receipt, Error> {
+    pub(crate) async fn deliver_as(
+        &self,
+        pipeline: &Pipeline,
+        id: &str,
+        lines: &[&str],
+    ) -> Result<Receipt, Error> {
         self.deliver_batch(pipeline, &Batch::from_bytes("events.ndjson", lines.join("\n")).with_id(id)).await
     }
 

@@ -36,13 +36,12 @@ async fn large_integers_and_money_are_exact(given: Given) {
         r#"{"id":1234567890123456789012345,"m":0}"#,
     ];
     given.deliver_as(&money, "json", &lines).await.unwrap();
-    assert_eq!(given.column("SELECT CAST(id AS TEXT) FROM t ORDER BY length(CAST(id AS TEXT)), 1").await, [
-        "9196877626998784",
-        "9196877626998785",
-        "18446744073709551615",
-        "1234567890123456789012345"
-    ]);
-    let exact = given.column("SELECT CAST(m AS TEXT) FROM t WHERE CAST(id AS TEXT) = '9196877626998784'").await;
+    assert_eq!(
+        given.column("SELECT CAST(id AS TEXT) FROM t ORDER BY length(CAST(id AS TEXT)), 1").await,
+        ["9196877626998784", "9196877626998785", "18446744073709551615", "1234567890123456789012345"]
+    );
+    let exact =
+        given.column("SELECT CAST(m AS TEXT) FROM t WHERE CAST(id AS TEXT) = '9196877626998784'").await;
     assert_eq!(exact, ["123456789012345678.12345678"]);
     let csv = "id,m\n9196877626998784,123456789012345678.12345678\n9196877626998785,0.00000001\n18446744073709551615,-1\n1234567890123456789012345,0\n";
     let receipt = given.deliver_batch(&money, &Batch::from_bytes("e.csv", csv)).await.unwrap();
@@ -89,7 +88,11 @@ target:
     } else {
         ("at", "local", "hex(raw)", "json_extract(tags, '$[0]') || '|' || json_extract(tags, '$[1]') || '|'")
     };
-    assert!(one(at).await.starts_with(if given.is_postgres() { "2013-03-03 04:55:00.000001" } else { "2013-03-03T04:55:00.000001Z" }));
+    assert!(one(at).await.starts_with(if given.is_postgres() {
+        "2013-03-03 04:55:00.000001"
+    } else {
+        "2013-03-03T04:55:00.000001Z"
+    }));
     assert!(one(local).await.starts_with("9999-12-31"));
     assert_eq!(one(raw).await.to_lowercase(), "00ff");
     assert_eq!(one(tags).await, "a,b|\"q\"|");
@@ -98,22 +101,39 @@ target:
 async fn six_thousand_rows_of_twelve_columns_are_one_transaction(given: Given) {
     // C06: more bound values than a statement can take.
     let columns: Vec<String> = (0..12).map(|n| format!("c{n}: integer")).collect();
-    let wide = pipeline(&format!("identity: [id]\ntarget: {{table: t, columns: {{{}}}}}", columns.join(", ")));
+    let wide =
+        pipeline(&format!("identity: [id]\ntarget: {{table: t, columns: {{{}}}}}", columns.join(", ")));
     let lines: Vec<String> = (0..6_000)
-        .map(|id| format!("{{\"id\":{id},{}}}", (0..12).map(|n| format!("\"c{n}\":{}", id * 12 + n)).collect::<Vec<_>>().join(",")))
+        .map(|id| {
+            format!(
+                "{{\"id\":{id},{}}}",
+                (0..12).map(|n| format!("\"c{n}\":{}", id * 12 + n)).collect::<Vec<_>>().join(",")
+            )
+        })
         .collect();
     let receipt = given.deliver_batch(&wide, &Batch::from_bytes("e.ndjson", lines.join("\n"))).await.unwrap();
     assert_eq!(counts(&receipt), "read 6000, inserted 6000");
     assert_eq!(given.count(&given.system("inbox")).await, 1);
-    assert_eq!(given.column("SELECT sum(c11) FROM t").await, [(0..6_000_i64).map(|id| id * 12 + 11).sum::<i64>().to_string()]);
+    assert_eq!(
+        given.column("SELECT sum(c11) FROM t").await,
+        [(0..6_000_i64).map(|id| id * 12 + 11).sum::<i64>().to_string()]
+    );
 }
 
 async fn dates_are_exact_or_bad(given: Given) {
     // C10
-    let dated = pipeline("identity: [id]\ntarget: {table: t, columns: {at: timestamptz, day: date}}\non_bad_record: {quarantine: {max: 99}}");
-    let bad = ["0000-00-00", "15000-12-31", "infinity", "2024-02-30"].map(|day| format!(r#"{{"id":"{day}","day":"{day}"}}"#));
-    let bad_at = ["2024-06-01T24:00:00Z", "2016-12-31T23:59:60Z", "2024-06-01T00:00:00", "2024-06-01T00:00:00.0000001Z"]
-        .map(|at| format!(r#"{{"id":"{at}","at":"{at}"}}"#));
+    let dated = pipeline(
+        "identity: [id]\ntarget: {table: t, columns: {at: timestamptz, day: date}}\non_bad_record: {quarantine: {max: 99}}",
+    );
+    let bad = ["0000-00-00", "15000-12-31", "infinity", "2024-02-30"]
+        .map(|day| format!(r#"{{"id":"{day}","day":"{day}"}}"#));
+    let bad_at = [
+        "2024-06-01T24:00:00Z",
+        "2016-12-31T23:59:60Z",
+        "2024-06-01T00:00:00",
+        "2024-06-01T00:00:00.0000001Z",
+    ]
+    .map(|at| format!(r#"{{"id":"{at}","at":"{at}"}}"#));
     let good = [r#"{"id":"a","day":"0001-01-01"}"#, r#"{"id":"b","day":"9999-12-31"}"#];
     let lines: Vec<&str> = bad.iter().chain(&bad_at).map(String::as_str).chain(good).collect();
     let receipt = given.deliver(&dated, &lines).await.unwrap();
@@ -135,11 +155,16 @@ async fn csv_rows_are_the_same_with_and_without_a_byte_order_mark(given: Given) 
 
 async fn natural_columns_are_a_key_without_a_hash(given: Given) {
     // J3
-    let natural = pipeline("identity: {fields: [source, parcel, day], as: columns}\ntarget: {table: t, columns: {day: date}}");
+    let natural = pipeline(
+        "identity: {fields: [source, parcel, day], as: columns}\ntarget: {table: t, columns: {day: date}}",
+    );
     let line = |value: u8| format!(r#"{{"source":"county","parcel":"7","day":"2024-01-01","v":{value}}}"#);
     assert_eq!(counts(&given.deliver(&natural, &[&line(1)]).await.unwrap()), "read 1, inserted 1");
     assert_eq!(counts(&given.deliver(&natural, &[&line(2)]).await.unwrap()), "read 1, updated 1");
-    assert_eq!(counts(&given.deliver_as(&natural, "again", &[&line(2)]).await.unwrap()), "read 1, unchanged 1");
+    assert_eq!(
+        counts(&given.deliver_as(&natural, "again", &[&line(2)]).await.unwrap()),
+        "read 1, unchanged 1"
+    );
     given.deliver(&natural, &[r#"{"source":"county","parcel":null,"day":"2024-01-01"}"#]).await.unwrap_err();
     assert_eq!(given.count("t").await, 1);
 }

@@ -89,7 +89,10 @@ async fn a_cut_at_any_statement_leaves_one_delivery() {
             assert!(statement > 10, "only {statement} statements were cut");
             break;
         }
-        assert!(receipt.attempts > 1 || receipt.commit == Commit::Recovered || statement == 1, "statement {statement}: {receipt:?}");
+        assert!(
+            receipt.attempts > 1 || receipt.commit == Commit::Recovered || statement == 1,
+            "statement {statement}: {receipt:?}"
+        );
         given.execute("DROP SCHEMA landonce CASCADE; DROP TABLE t").await;
     }
 }

@@ -28,7 +28,8 @@ async fn repeats_in_one_batch_are_folded_by_the_modes_rule(given: Given) {
 
 async fn an_older_version_is_stale_and_an_equal_one_with_other_content_a_conflict(given: Given) {
     // C31
-    let pipeline = pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
+    let pipeline =
+        pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
     let seven = r#"{"id":1,"n":7,"v":"seven"}"#;
     assert_eq!(counts(&given.deliver_as(&pipeline, "a", &[seven]).await.unwrap()), "read 1, inserted 1");
     let five = r#"{"id":1,"n":5,"v":"five"}"#;
@@ -38,26 +39,35 @@ async fn an_older_version_is_stale_and_an_equal_one_with_other_content_a_conflic
     assert_eq!(counts(&given.deliver_as(&pipeline, "d", &[other]).await.unwrap()), "read 1, conflicts 1");
     assert_eq!(given.column("SELECT v FROM t").await, ["seven"]);
     let kept = given.store.quarantine(None, 10).await.unwrap();
-    assert_eq!((kept.len(), kept[0].kind.as_str(), kept[0].raw.as_slice()), (1, "conflict", other.as_bytes()));
+    assert_eq!(
+        (kept.len(), kept[0].kind.as_str(), kept[0].raw.as_slice()),
+        (1, "conflict", other.as_bytes())
+    );
     let eight = r#"{"id":1,"n":8,"v":"eight"}"#;
     assert_eq!(counts(&given.deliver_as(&pipeline, "e", &[eight]).await.unwrap()), "read 1, updated 1");
 }
 
 async fn a_conflict_inside_one_batch_is_a_conflict(given: Given) {
-    let pipeline = pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
+    let pipeline =
+        pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
     let lines = [
         r#"{"id":1,"n":5,"v":"x"}"#,
         r#"{"id":1,"n":7,"v":"a"}"#,
         r#"{"id":1,"n":7,"v":"b"}"#,
         r#"{"id":1,"n":7,"v":"a"}"#,
     ];
-    assert_eq!(counts(&given.deliver(&pipeline, &lines).await.unwrap()), "read 4, inserted 1, conflicts 1, duplicates 2");
+    assert_eq!(
+        counts(&given.deliver(&pipeline, &lines).await.unwrap()),
+        "read 4, inserted 1, conflicts 1, duplicates 2"
+    );
     assert_eq!(given.column("SELECT v FROM t").await, ["a"]);
 }
 
 async fn puts_and_deletes_keep_their_order(given: Given) {
     // C30
-    let pipeline = pipeline("identity: [id]\ntarget: {table: t, columns: {v: text}}\nwrite: {delete_when: {field: op, equals: [d]}}");
+    let pipeline = pipeline(
+        "identity: [id]\ntarget: {table: t, columns: {v: text}}\nwrite: {delete_when: {field: op, equals: [d]}}",
+    );
     let (put1, delete, put2) = (r#"{"id":7,"v":"1"}"#, r#"{"id":7,"op":"d"}"#, r#"{"id":7,"v":"2"}"#);
     for round in ["a", "b"] {
         given.deliver_as(&pipeline, &format!("{round}1"), &[put1, delete, put2]).await.unwrap();
@@ -78,7 +88,9 @@ async fn puts_and_deletes_keep_their_order(given: Given) {
 
 async fn an_absent_field_keeps_or_empties_as_declared(given: Given) {
     // C14
-    let keep = pipeline("identity: [id]\ntarget: {table: t, columns: {blob: text, n: integer}}\nwrite: {absent: keep}");
+    let keep = pipeline(
+        "identity: [id]\ntarget: {table: t, columns: {blob: text, n: integer}}\nwrite: {absent: keep}",
+    );
     let full = r#"{"id":1,"blob":"x","n":1,"more":{"a":1}}"#;
     given.deliver_as(&keep, "a", &[full]).await.unwrap();
     let partial = given.deliver_as(&keep, "b", &[r#"{"id":1,"n":2}"#]).await.unwrap();
@@ -117,7 +129,10 @@ async fn versions_are_compared_exactly(given: Given) {
     given.deliver_as(&pipeline, "a", &[&line("9")]).await.unwrap();
     assert_eq!(counts(&given.deliver_as(&pipeline, "b", &[&line("10")]).await.unwrap()), "read 1, updated 1");
     assert_eq!(counts(&given.deliver_as(&pipeline, "c", &[&line("9.9")]).await.unwrap()), "read 1, stale 1");
-    assert_eq!(counts(&given.deliver_as(&pipeline, "d", &[&line("10.0")]).await.unwrap()), "read 1, unchanged 1");
+    assert_eq!(
+        counts(&given.deliver_as(&pipeline, "d", &[&line("10.0")]).await.unwrap()),
+        "read 1, unchanged 1"
+    );
     let huge = "9007199254740993.000000000000000001";
     assert_eq!(counts(&given.deliver_as(&pipeline, "e", &[&line(huge)]).await.unwrap()), "read 1, updated 1");
     let less = "9007199254740993.000000000000000000";

@@ -28,7 +28,11 @@ async fn passing_codes_run_the_whole_transaction_again() {
             let (given, proxy, store) = through_proxy().await;
             let fault = proxy.arm(Fault::refuse(statement, code).times(2));
             let receipt = pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await.unwrap();
-            assert_eq!((fault.fired(), receipt.attempts, receipt.status), (2, 3, Status::Processed), "{code} at {statement}");
+            assert_eq!(
+                (fault.fired(), receipt.attempts, receipt.status),
+                (2, 3, Status::Processed),
+                "{code} at {statement}"
+            );
             assert_eq!(counts(&receipt), "read 2, inserted 2");
             assert_eq!(given.count("t").await, 3);
         }
@@ -119,7 +123,8 @@ async fn a_wrong_place_is_told_quickly_and_without_the_secret() {
 async fn a_session_that_the_server_ends_is_begun_again() {
     let (given, proxy, store) = through_proxy().await;
     let mut stalled = proxy.arm(Fault::StallRequest("UPDATE landonce.inbox".into()));
-    let task = tokio::spawn(async move { pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await });
+    let task =
+        tokio::spawn(async move { pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await });
     stalled.wait(20).await;
     given.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'landonce%' AND datname = current_database()").await;
     proxy.resume();
@@ -132,13 +137,19 @@ async fn a_session_that_the_server_ends_is_begun_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_busy_sqlite_is_waited_for() {
     let given = Given::sqlite();
-    pipeline(PIPELINE).ingest(&given.store, &landonce::Batch::from_bytes("w.ndjson", "{\"id\":0}")).await.unwrap();
+    pipeline(PIPELINE)
+        .ingest(&given.store, &landonce::Batch::from_bytes("w.ndjson", "{\"id\":0}"))
+        .await
+        .unwrap();
     let other = rusqlite::Connection::open(given.sqlite_path()).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; CREATE TABLE busy(n)").unwrap();
     let store = given.store.clone();
-    let task = tokio::spawn(async move { pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await });
+    let task =
+        tokio::spawn(async move { pipeline(PIPELINE).ingest_with(&store, &batch(), &patient()).await });
     // The batch can't have begun while the lock is held; it ends only after it is let go.
-    assert!(landonce_testkit::wait::until_or_none(1, async || task.is_finished().then_some(())).await.is_none());
+    assert!(
+        landonce_testkit::wait::until_or_none(1, async || task.is_finished().then_some(())).await.is_none()
+    );
     other.execute_batch("COMMIT").unwrap();
     let receipt = task.await.unwrap().unwrap();
     assert_eq!(counts(&receipt), "read 2, inserted 2");

@@ -24,7 +24,11 @@ async fn a_plan_says_what_the_run_does_and_changes_nothing(given: Given) {
     given.deliver_batch(&pipeline, &batch(Events::new(2, 300), "")).await.unwrap();
     let next = batch(Events::new(2, 400).changed(0.1).duplicated(0.1), "{}\n[]\n");
     let before = given.dump().await;
-    let versions = if given.is_postgres() { physical(&given.database().client().await, "public.t").await } else { Vec::new() };
+    let versions = if given.is_postgres() {
+        physical(&given.database().client().await, "public.t").await
+    } else {
+        Vec::new()
+    };
 
     let preview = pipeline.preview(&given.store, &next, 3).await.unwrap();
     before.assert_same(&given.dump().await);
@@ -42,13 +46,19 @@ async fn a_plan_says_what_the_run_does_and_changes_nothing(given: Given) {
 }
 
 async fn a_plan_on_an_empty_database_makes_nothing(given: Given) {
-    let batch = Batch::from_bytes("e.ndjson", r#"{"flight_id":"a","event_kind":"b","instant_utc":"2024-01-01T00:00:00Z","updated_at":"2024-01-01T00:00:00Z"}"#);
+    let batch = Batch::from_bytes(
+        "e.ndjson",
+        r#"{"flight_id":"a","event_kind":"b","instant_utc":"2024-01-01T00:00:00Z","updated_at":"2024-01-01T00:00:00Z"}"#,
+    );
     let preview = pipeline(PIPELINE).preview(&given.store, &batch, 3).await.unwrap();
     assert!(preview.creates_table);
     assert_eq!(preview.outcome.inserted, 1);
     if given.is_postgres() {
         assert_eq!(given.dump().await.tables().count(), 0);
-        assert_eq!(given.column("SELECT nspname FROM pg_namespace WHERE nspname = 'landonce'").await, Vec::<String>::new());
+        assert_eq!(
+            given.column("SELECT nspname FROM pg_namespace WHERE nspname = 'landonce'").await,
+            Vec::<String>::new()
+        );
     } else {
         assert!(!given.sqlite_path().exists());
     }

@@ -42,7 +42,10 @@ async fn pooler(url: &str) -> Pooler {
     }
     let child = command.arg(&path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let child = child.expect("pgbouncer is needed; scripts/test installs it");
-    wait::until(20, "pgbouncer to listen", async || std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(drop)).await;
+    wait::until(20, "pgbouncer to listen", async || {
+        std::net::TcpStream::connect(("127.0.0.1", port)).ok().map(drop)
+    })
+    .await;
     Pooler { child, port, _folder: folder }
 }
 
@@ -52,20 +55,27 @@ async fn batches_land_once_through_a_pooler_in_transaction_mode() {
     let pooler = pooler(&given.url).await;
     let url = format!("postgres://postgres@127.0.0.1:{}/{}", pooler.port, given.database().name());
     let store = Store::open(&url).unwrap();
-    let flights = pipeline("identity: [flight_id, event_kind, instant_utc]\ntarget: {table: t, columns: {instant_utc: timestamptz}}");
+    let flights = pipeline(
+        "identity: [flight_id, event_kind, instant_utc]\ntarget: {table: t, columns: {instant_utc: timestamptz}}",
+    );
     let mut bytes = Vec::new();
     Events::new(1, 6 * 300).write_to(&mut bytes).unwrap();
     let text = String::from_utf8(bytes).unwrap();
     let lines: Vec<&str> = text.lines().collect();
-    let batch = |part: usize| Batch::from_bytes(format!("{part}.ndjson"), lines[part * 300..][..300].join("\n"));
+    let batch =
+        |part: usize| Batch::from_bytes(format!("{part}.ndjson"), lines[part * 300..][..300].join("\n"));
     for round in 0..3 {
         let mut tasks = tokio::task::JoinSet::new();
         for part in 0..6 {
-            let (flights, store, batch) = (flights.clone(), store.clone(), batch(part).with_id(format!("{part}/{round}")));
+            let (flights, store, batch) =
+                (flights.clone(), store.clone(), batch(part).with_id(format!("{part}/{round}")));
             tasks.spawn(async move { flights.ingest_with(&store, &batch, &patient()).await.unwrap() });
         }
         let receipts = tasks.join_all().await;
-        assert!(receipts.iter().all(|receipt| receipt.status == Status::Processed && receipt.attempts == 1), "{receipts:?}");
+        assert!(
+            receipts.iter().all(|receipt| receipt.status == Status::Processed && receipt.attempts == 1),
+            "{receipts:?}"
+        );
     }
     assert_eq!(given.count("t").await, 6 * 300);
     assert_eq!(given.count("landonce.inbox").await, 18);

@@ -57,7 +57,8 @@ async fn equal_content_under_another_batch_id_touches_no_row(given: Given) {
     given.deliver_batch(&flights(), &batch).await.unwrap();
     let (before, versions) = (given.dump().await, touched(&given, "public.duty_event").await);
     for again in 0..3 {
-        let receipt = given.deliver_batch(&flights(), &batch.clone().with_id(format!("again-{again}"))).await.unwrap();
+        let receipt =
+            given.deliver_batch(&flights(), &batch.clone().with_id(format!("again-{again}"))).await.unwrap();
         assert_eq!(counts(&receipt), "read 3000, unchanged 3000");
     }
     let inbox = given.system("inbox");
@@ -81,7 +82,10 @@ async fn five_deliveries_write_once(given: Given) {
     let pipeline = pipeline("identity: [id]\ntarget: {table: t}\nwrite: {mode: insert_once}");
     let mut written = Vec::new();
     for delivery in 0..5 {
-        let receipt = given.deliver_as(&pipeline, &format!("try-{delivery}"), &[r#"{"id":"e1","amount":5}"#]).await.unwrap();
+        let receipt = given
+            .deliver_as(&pipeline, &format!("try-{delivery}"), &[r#"{"id":"e1","amount":5}"#])
+            .await
+            .unwrap();
         written.push(receipt.outcome.inserted + receipt.outcome.updated);
     }
     assert_eq!(written, [1, 0, 0, 0, 0]);

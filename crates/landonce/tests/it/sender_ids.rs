@@ -2,15 +2,15 @@
 
 use crate::given::{Given, counts, on_every_store, pipeline};
 
-on_every_store!(
-    equal_content_under_another_id_is_reported_not_silently_stored_twice,
-    a_stable_id_is_no_news,
-);
+on_every_store!(equal_content_under_another_id_is_reported_not_silently_stored_twice, a_stable_id_is_no_news,);
 
 async fn equal_content_under_another_id_is_reported_not_silently_stored_twice(given: Given) {
     let pipeline = pipeline("identity: {sender_id: id}\ntarget: {table: t}");
     given.deliver(&pipeline, &[r#"{"id":"a","v":1}"#, r#"{"id":"b","v":2}"#]).await.unwrap();
-    let resent = given.deliver(&pipeline, &[r#"{"id":"x","v":1}"#, r#"{"id":"y","v":2}"#, r#"{"id":"z","v":3}"#]).await.unwrap();
+    let resent = given
+        .deliver(&pipeline, &[r#"{"id":"x","v":1}"#, r#"{"id":"y","v":2}"#, r#"{"id":"z","v":3}"#])
+        .await
+        .unwrap();
     assert_eq!(counts(&resent), "read 3, inserted 3");
     assert_eq!(resent.notes.same_content, 2);
     assert_eq!(resent.notes.same_content_samples.len(), 2);

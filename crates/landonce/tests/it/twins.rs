@@ -34,13 +34,17 @@ async fn eight_deliveries_of_one_batch_have_one_winner(given: Given) {
 }
 
 async fn overlapping_batches_in_opposite_orders_end_as_one_by_one(given: Given) {
-    let pipeline = pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
+    let pipeline =
+        pipeline("identity: [id]\ntarget: {table: t, columns: {n: integer, v: text}}\nwrite: {version: n}");
     let batch = |writer: u64, round: u64| {
         let mut ids: Vec<u64> = (0..500).filter(|id| !(id + writer).is_multiple_of(4)).collect();
         if writer % 2 == 1 {
             ids.reverse();
         }
-        let lines: Vec<String> = ids.iter().map(|id| format!(r#"{{"id":{id},"n":{},"v":"{writer}/{round}"}}"#, round * 8 + writer)).collect();
+        let lines: Vec<String> = ids
+            .iter()
+            .map(|id| format!(r#"{{"id":{id},"n":{},"v":"{writer}/{round}"}}"#, round * 8 + writer))
+            .collect();
         Batch::from_bytes(format!("{writer}-{round}.ndjson"), lines.join("\n"))
     };
     let rounds = 10;
@@ -58,7 +62,8 @@ async fn overlapping_batches_in_opposite_orders_end_as_one_by_one(given: Given) 
 
 async fn one_event_in_eight_batches_at_once_is_one_row(given: Given) {
     let pipeline = pipeline("identity: [id]\ntarget: {table: t}\nwrite: {mode: insert_once}");
-    let batches = (0..8).map(|n| Batch::from_bytes("e.ndjson", "{\"id\":\"one\"}").with_id(format!("b{n}"))).collect();
+    let batches =
+        (0..8).map(|n| Batch::from_bytes("e.ndjson", "{\"id\":\"one\"}").with_id(format!("b{n}"))).collect();
     let receipts = at_once(&given, &pipeline, batches).await;
     let written: u64 = receipts.iter().map(|receipt| receipt.outcome.inserted).sum();
     let found: u64 = receipts.iter().map(|receipt| receipt.outcome.unchanged).sum();

@@ -41,6 +41,14 @@ async fn eight_at_once_on_an_empty_database_all_succeed() {
 }
 
 #[tokio::test]
+async fn a_type_of_the_tables_name_is_not_taken_for_the_table() {
+    let mut bench = fresh().await;
+    bench.run("CREATE TYPE things AS ENUM ('x')").await;
+    let error = bench.connect().await.create_target(&things()).await.unwrap_err();
+    assert!(error.to_string().contains("(42710)"), "{error}");
+}
+
+#[tokio::test]
 async fn what_a_dba_ran_needs_no_rights_of_the_one_who_ingests() {
     let mut bench = fresh().await;
     bench.run(&setup_sql()).await;
