@@ -4,13 +4,13 @@
 //! Each test has a database of its own on the server that `LANDONCE_TEST_POSTGRES` names, or on a private one.
 
 mod bulk;
+mod column_types;
 mod connections;
 mod joined;
 mod report;
 mod setup;
 mod shapes;
 mod tables;
-mod types;
 mod writers;
 
 use landonce_core::plan::TablePlan;
