@@ -151,6 +151,14 @@ impl RecordReader {
         }
     }
 
+    /// The same reader, which makes a key also where the table is matched on its natural columns: to tell which records of a
+    /// batch are of one identity.
+    #[must_use]
+    pub fn keyed(mut self) -> Self {
+        self.wants_key = true;
+        self
+    }
+
     /// The same reader, keeping each key's canonical bytes for [`RecordReader::last_identity`]. A copy for every record:
     /// for `key explain`, not for a batch.
     #[must_use]

@@ -1,8 +1,8 @@
 //! The store on PostgreSQL, 14 and newer.
 //!
 //! - [`Database`] is a place to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
-//! - `stage.rs` tells a batch's records apart, `write.rs` writes them, `savepoint.rs` finds the rows that the server
-//!   refuses; their SQL comes from `render.rs`, their bytes from `rows.rs` and `wire.rs`.
+//! - `stage.rs` tells a batch's records apart, `write.rs` and `straight.rs` write them, `savepoint.rs` finds the rows
+//!   that the server refuses; their SQL comes from `render.rs`, their bytes from `rows.rs` and `wire.rs`.
 //! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `quarantine.rs` and `report.rs`
 //!   keep landonce's own.
 //!
@@ -26,6 +26,7 @@ mod report;
 mod rows;
 mod savepoint;
 mod stage;
+mod straight;
 mod tls;
 mod wire;
 mod write;

@@ -135,3 +135,44 @@ impl Connection for Session {
         let _ = self.connection.execute_batch("ROLLBACK");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use landonce_core::plan::{Absent, Guard, KeyForm, Match, WriteMode};
+
+    use super::*;
+    use crate::seam::Work as _;
+
+    #[tokio::test]
+    async fn a_commit_takes_the_stage_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut session = Database::new(folder.path().join("a.db")).connect().unwrap();
+        let plan = TablePlan {
+            table: TableName { schema: None, name: "t".to_owned() },
+            create: true,
+            columns: Vec::new(),
+            matching: Match::Key { column: "k".to_owned(), form: KeyForm::Uuid },
+            guard: Guard::Digest { column: "d".to_owned() },
+            run_id: None,
+            revision: None,
+            version: None,
+            mode: WriteMode::Upsert,
+            absent: Absent::Replace,
+            unguarded: Vec::new(),
+            has_deletes: false,
+            sender_id: false,
+        };
+        session.create_target(&plan).await.unwrap();
+        session.begin(Access::Write).await.unwrap();
+        session.work().open_stage(&plan).await.unwrap();
+        let staged = |session: &Session| {
+            session
+                .connection
+                .query_row("SELECT count(*) FROM sqlite_temp_schema", [], |row| row.get::<_, i64>(0))
+                .unwrap()
+        };
+        assert_eq!(staged(&session), 2);
+        session.commit().await.unwrap();
+        assert_eq!(staged(&session), 0);
+    }
+}

@@ -4,6 +4,7 @@ mod build;
 mod feed;
 mod land;
 mod repeats;
+mod rounds;
 mod tally;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use landonce_core::outcome::Outcome;
 use landonce_core::pipeline::{OnBad, Pipeline};
-use landonce_core::plan::{self, TablePlan};
+use landonce_core::plan::{self, Absent, TablePlan, WriteMode};
 use landonce_core::retry::{Advice, Code};
 use landonce_store::inbox::{Claim, Settled};
 use landonce_store::seam::{Access, Connection, Todo, Work};
@@ -82,6 +83,11 @@ pub(crate) struct Job {
 impl Job {
     fn keeps_bad(&self) -> bool {
         matches!(self.pipeline.on_bad(), OnBad::Quarantine(_))
+    }
+
+    /// Records are changes, so that the order within an identity must be kept.
+    fn withholds(&self) -> bool {
+        self.plan.absent == Absent::Keep && self.plan.mode == WriteMode::Upsert
     }
 
     fn is_lexical(&self) -> bool {
@@ -219,8 +225,10 @@ async fn attempt<D: Connect>(
     failpoint::at("connected");
     // One look without a lock, so that a redelivery writes nothing anywhere. The claim below is what decides.
     if let Some(settled) = connection.look_up(&claim.key()).await? {
-        return found(settled, claim, tries);
+        let receipt = found(settled, claim, tries)?;
+        return still_there(&mut connection, pipeline, receipt).await;
     }
+    tracing::debug!(batch_id = claim.batch_id, attempt = tries.attempts, "not landed yet");
     connection.migrate().await?;
     let plan = plan_for(&mut connection, pipeline).await?;
     if plan.create {
@@ -236,6 +244,7 @@ async fn attempt<D: Connect>(
         is_preview: false,
         progress: options.progress.clone(),
     };
+    tracing::debug!(table = %job.plan.table, mode = job.plan.mode.as_str(), matching = ?job.plan.matching, "planned");
     connection.begin(Access::Write).await?;
     failpoint::at("begun");
     let mut is_claimed = false;
@@ -249,6 +258,7 @@ async fn attempt<D: Connect>(
                 told(Progress::Committing);
             }
             connection.commit().await?;
+            tracing::debug!(?outcome, "committed");
             failpoint::at("committed");
             let commit = Commit::Clean;
             let (batch_id, run_id) = (claim.batch_id.clone(), claim.run_id);
@@ -299,6 +309,28 @@ fn found(settled: Settled, claim: &Claim, tries: &Tries) -> Result<Receipt, Erro
         commit,
         notes: Notes::default(),
     })
+}
+
+/// A skip is only right while what it stands for is there: a table that was dropped, or another one named since, isn't
+/// filled by saying that the batch has landed.
+async fn still_there<C: Connection>(
+    connection: &mut C,
+    pipeline: &Pipeline,
+    receipt: Receipt,
+) -> Result<Receipt, Error> {
+    let table = &pipeline.target().table;
+    match connection.shape(table).await? {
+        Some(_) => Ok(receipt),
+        None => Err(plan::PlanError {
+            table: table.to_string(),
+            message: format!(
+                "isn't there, though batch `{}` has landed (run {}); bring it back, correct `target.table`, or, to load it anew, \
+                 give the pipeline another name or the batch another id",
+                receipt.batch_id, receipt.run_id
+            ),
+        }
+        .into()),
+    }
 }
 
 async fn plan_for<C: Connection>(connection: &mut C, pipeline: &Pipeline) -> Result<TablePlan, Error> {

@@ -71,9 +71,13 @@ impl Store {
             }
             return Ok(Self(Backend::Sqlite(sqlite::Database::new(path))));
         }
-        let scheme = url.split(':').next().unwrap_or_default();
+        // Only a scheme is shown: the rest, or a text that isn't a URL at all, may hold a password.
+        let scheme = url.split_once(':').map(|(scheme, _)| scheme);
+        let shown = scheme
+            .filter(|scheme| !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric()));
         Err(Error::declaration(format!(
-            "store: `{scheme}` is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE"
+            "store: {} is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE",
+            shown.map_or_else(|| "that".to_owned(), |scheme| format!("`{scheme}:`"))
         )))
     }
 
@@ -221,4 +225,17 @@ fn found(id_prefix: &str, entry: Option<Entry>) -> Result<Entry, Error> {
             "no quarantine entry's id begins with `{id_prefix}`; `landonce quarantine list` shows them"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_no_store_is_not_repeated() {
+        for text in ["host=localhost password=sekret", "sekret", "mysql://u:sekret@h/d", "u:sekret@h"] {
+            let told = Store::open(text).unwrap_err().to_string();
+            assert!(!told.contains("sekret"), "{told}");
+        }
+    }
 }

@@ -368,7 +368,11 @@ fn agreed(declared: Option<&Type>, column: &ShapeColumn, is_loose: bool) -> Reso
         }
         _ => declared == found,
     };
-    if agrees && !(is_loose && matches!(found, Type::Text { .. })) {
+    if agrees && is_loose && !matches!(found, Type::Text { .. }) {
+        // A storage class has no limits of its own: those that the pipeline declares hold in every run.
+        return Ok(declared.clone());
+    }
+    if agrees && !is_loose {
         return Ok(if *declared == Type::Scalar { Type::Scalar } else { found.clone() });
     }
     let is_stored_as = is_loose

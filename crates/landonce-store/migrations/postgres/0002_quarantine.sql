@@ -1,5 +1,6 @@
--- The quarantine: bad records kept whole, once however often they are delivered. The id is the SHA-256 of the pipeline, the
--- kind of fault and the record's bytes. A record that lands later, after a fix, is marked with the run that landed it.
+-- The quarantine: bad records kept whole, once however often they are delivered. The id is the SHA-256 of the pipeline and
+-- the record's bytes. A record that lands later, after a fix, is marked with the run that landed it; when it is bad again
+-- after that, it is opened again.
 CREATE TABLE IF NOT EXISTS landonce.quarantine (
   id bytea PRIMARY KEY,
   pipeline text NOT NULL,

@@ -58,20 +58,28 @@ pub(super) fn name(db: &DbError) -> Option<String> {
     db.constraint().or_else(|| db.column()).or_else(|| db.datatype()).map(str::to_owned)
 }
 
-/// Which of our temporary tables' columns a COPY had come to. Its context is the only place that tells, in any language:
-/// `COPY landonce_stage, line 57, column c3`.
-pub(super) fn copied_column(error: &tokio_postgres::Error) -> Option<usize> {
-    column_in(error.as_db_error()?.where_()?)
+/// How far a COPY had come: its row, from 0, and which of our temporary tables' columns. Only its context tells, in any
+/// language: `COPY landonce_stage, line 57, column c3`. A hint, never what decides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct CopiedTo {
+    pub(super) row: Option<usize>,
+    pub(super) column: Option<usize>,
 }
 
-fn column_in(context: &str) -> Option<usize> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    context
-        .lines()
-        .next()?
-        .split(|c| !is_word(c))
-        .filter_map(|word| word.strip_prefix('c')?.parse().ok())
-        .next_back()
+/// How far a failed COPY had come.
+pub(super) fn copied_to(error: &tokio_postgres::Error) -> CopiedTo {
+    error.as_db_error().and_then(DbError::where_).map(copied_in).unwrap_or_default()
+}
+
+fn copied_in(context: &str) -> CopiedTo {
+    // A trigger's own context stands before it.
+    let Some(line) = context.lines().rfind(|line| line.starts_with("COPY ")) else {
+        return CopiedTo::default();
+    };
+    let words = || line.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let row = words().filter_map(|word| word.parse::<usize>().ok()).next_back();
+    let column = words().filter_map(|word| word.strip_prefix('c')?.parse().ok()).next_back();
+    CopiedTo { row: row.and_then(|line| line.checked_sub(1)), column }
 }
 
 /// Messages of class 22 end in `: "the value"`; names come before, without a colon.
@@ -138,10 +146,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_column_of_a_copy_is_found_in_any_language() {
-        assert_eq!(column_in("COPY landonce_stage, line 57, column c3"), Some(3));
-        assert_eq!(column_in("COPY landonce_rows, Zeile 2, Spalte c12: »x«"), Some(12));
-        assert_eq!(column_in("COPY landonce_rows, line 2"), None);
+    fn the_place_of_a_copy_is_found_in_any_language() {
+        let to = |row, column| CopiedTo { row, column };
+        assert_eq!(copied_in("COPY landonce_stage, line 57, column c3"), to(Some(56), Some(3)));
+        assert_eq!(copied_in("COPY landonce_rows, Zeile 2, Spalte c12"), to(Some(1), Some(12)));
+        assert_eq!(copied_in("PL/pgSQL function f() line 9 at RAISE\nCOPY t, line 4"), to(Some(3), None));
+        assert_eq!(copied_in("SQL statement \"SELECT 1\""), CopiedTo::default());
+        assert_eq!(copied_in("COPY t"), CopiedTo::default());
     }
 
     #[test]

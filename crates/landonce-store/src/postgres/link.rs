@@ -85,7 +85,7 @@ impl Link<'_> {
         statement: &Statement,
         pieces: impl Iterator<Item = Bytes>,
         columns: &[PlanColumn],
-    ) -> Result<u64> {
+    ) -> Result<u64, Fault> {
         let sent = async {
             let sink: CopyInSink<Bytes> = self.client.copy_in(statement).await?;
             let mut sink = std::pin::pin!(sink);
@@ -95,10 +95,25 @@ impl Link<'_> {
             sink.as_mut().finish().await
         };
         sent.await.map_err(|error| {
-            let at = errors::copied_column(&error);
-            let failed = errors::failed(&error, &self.lost, "");
-            let column = || at.and_then(|at| columns.get(at)).map(|column| column.name.clone());
-            Error { name: failed.name.clone().or_else(column), ..failed }
+            let place = errors::copied_to(&error);
+            let mut error = errors::failed(&error, &self.lost, "");
+            if error.name.is_none() {
+                error.name = place.column.and_then(|at| columns.get(at)).map(|column| column.name.clone());
+            }
+            Fault { error, row: place.row }
         })
+    }
+}
+
+/// A failure of a range of rows, and the row of the range at which it stopped, if that is told.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) error: Error,
+    pub(super) row: Option<usize>,
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self { error, row: None }
     }
 }

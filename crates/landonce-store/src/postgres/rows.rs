@@ -187,27 +187,33 @@ impl Sealed {
             .chain(std::iter::once(Bytes::from_static(TRAILER)))
     }
 
-    /// All rows as COPY's messages for the target itself: the fields of each, less `cut` bytes at its end, and then
-    /// the same `more` fields.
-    pub(super) fn widened(&self, cut: Cut, more: &[u8], more_fields: i16) -> impl Iterator<Item = Bytes> {
+    /// The rows of a range as COPY's messages for the target itself: the fields of each, less `cut` bytes at its end, and
+    /// then the same `more` fields.
+    pub(super) fn widened(
+        &self,
+        rows: std::ops::Range<usize>,
+        cut: Cut,
+        more: &[u8],
+        more_fields: i16,
+    ) -> impl Iterator<Item = Bytes> {
         let fields = self.fields - cut.fields + more_fields;
-        let mut next = 0;
+        let mut left = rows.clone();
         let mut is_done = false;
         std::iter::from_fn(move || {
             if is_done {
                 return None;
             }
             let mut piece = BytesMut::with_capacity(PIECE + PIECE / 4);
-            if next == 0 {
+            if left.start == rows.start {
                 piece.put_slice(HEADER);
             }
-            while next < self.len() && piece.len() < PIECE {
+            while piece.len() < PIECE {
+                let Some(row) = left.next() else { break };
                 piece.put_i16(fields);
-                piece.put_slice(&self.body[self.start(next) + 2..self.ends[next] - cut.bytes]);
+                piece.put_slice(&self.body[self.start(row) + 2..self.ends[row] - cut.bytes]);
                 piece.put_slice(more);
-                next += 1;
             }
-            if next == self.len() {
+            if left.is_empty() {
                 piece.put_slice(TRAILER);
                 is_done = true;
             }
@@ -258,13 +264,16 @@ mod tests {
     fn large_chunks_go_in_pieces_that_join_to_the_whole() {
         let sealed = rows(40_000).seal().unwrap();
         assert!(sealed.pieces(0..40_000).all(|piece| piece.len() <= PIECE));
-        assert_eq!(joined(sealed.pieces(0..40_000)), joined(sealed.widened(Cut::default(), &[], 0)));
+        assert_eq!(
+            joined(sealed.pieces(0..40_000)),
+            joined(sealed.widened(0..40_000, Cut::default(), &[], 0))
+        );
     }
 
     #[test]
     fn widened_rows_carry_the_fields_they_were_given() {
-        let sent = joined(rows(1).seal().unwrap().widened(Cut::default(), &[0, 0, 0, 1, 7], 1));
-        assert_eq!(sent[HEADER.len()..][..2], [0, 2]);
+        let sent = joined(rows(3).seal().unwrap().widened(1..2, Cut::default(), &[0, 0, 0, 1, 7], 1));
+        assert_eq!(sent[HEADER.len()..][..7], [0, 2, 0, 0, 0, 16, 1]);
         assert_eq!(sent[sent.len() - TRAILER.len() - 5..][..5], [0, 0, 0, 1, 7]);
     }
 

@@ -7,11 +7,11 @@ use landonce_core::plan::{Match, PlanColumn, TablePlan};
 use tokio_postgres::types::Type as Pg;
 use tokio_postgres::{Row, Statement};
 
-use super::link::Link;
+use super::link::{Fault, Link};
 use super::render::{self, Facts, ROWS, Render, STAGE, TODO, class};
 use super::rows::{CopyRows, Sealed};
 use super::savepoint::{self, Attempt};
-use super::{catalog, facts, write};
+use super::{catalog, facts, straight, write};
 use crate::error::{Error, Result};
 use crate::seam::{Access, Class, Classified, Folded, Place, Refused, SameContent, Todo};
 
@@ -29,7 +29,8 @@ pub(super) struct Open {
     is_todo_made: bool,
     sorted: Option<Sorted>,
     cursor: Cursor,
-    pub(super) chunks: write::Chunks,
+    pub(super) straight: straight::Way,
+    pub(super) by_rows: Option<write::ByRows>,
 }
 
 /// What [`Open::classify`] found, as far as the verbs behind it care.
@@ -93,7 +94,8 @@ impl Open {
             is_todo_made: access == Access::ReadOnly,
             sorted: None,
             cursor: Cursor::Closed,
-            chunks: write::Chunks::default(),
+            straight: straight::Way::default(),
+            by_rows: None,
         })
     }
 
@@ -111,7 +113,7 @@ impl Open {
             self.copy.insert(link.prepare("staging", &sql).await?).clone()
         };
         let mut staging = Staging { link, columns: &self.plan.columns, statement, sealed: &sealed, taken: 0 };
-        let refused = savepoint::all_but_refused(link, sealed.len(), &mut staging).await?;
+        let refused = savepoint::all_but_refused(link, 0..sealed.len(), &mut staging).await?;
         self.staged += staging.taken;
         self.may_repeat += sealed.may_repeat;
         Ok(refused.into_iter().map(|(row, error)| savepoint::refused(sealed.place(row), error)).collect())
@@ -175,7 +177,7 @@ impl Open {
             }
             found.new = self.staged - found.unchanged;
         }
-        self.chunks.is_insert_only = found.changed == 0;
+        self.straight.is_insert_only = found.changed == 0;
         let to_give = found.new + found.changed + found.conflicts;
         self.sorted = Some(Sorted { is_all_new: !has_rows, to_give });
         self.cursor = if to_give == 0 { Cursor::Done } else { Cursor::Closed };
@@ -261,7 +263,7 @@ impl Attempt for Staging<'_, '_> {
         ""
     }
 
-    async fn attempt(&mut self, rows: std::ops::Range<usize>) -> Result<()> {
+    async fn attempt(&mut self, rows: std::ops::Range<usize>) -> Result<(), Fault> {
         let taken = rows.len() as u64;
         self.link.copy(&self.statement, self.sealed.pieces(rows), self.columns).await?;
         self.taken += taken;

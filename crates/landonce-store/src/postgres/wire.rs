@@ -131,7 +131,7 @@ fn mend_length(out: &mut [u8], at: usize) {
 mod tests {
     use std::borrow::Cow;
 
-    use postgres_types::{FromSql, Type};
+    use tokio_postgres::types::{FromSql, Type};
 
     use super::*;
 

@@ -1,71 +1,76 @@
-//! Writing rows into the target: straight while everything is new and nothing stands in the way, else through the one
-//! conflict-safe statement.
+//! Writing rows into the target: straight while everything is new and nothing stands in the way (`straight.rs`), else
+//! through the one conflict-safe statement.
 
-use landonce_core::plan::{Absent, PlanColumn, TablePlan};
-use landonce_core::retry::Code;
-use landonce_core::value::Value;
+use landonce_core::plan::{PlanColumn, TablePlan};
 use tokio_postgres::Statement;
 use tokio_postgres::types::Type as Pg;
 use uuid::Uuid;
 
-use super::link::Link;
+use super::link::{Fault, Link};
 use super::render::{Facts, Render};
-use super::rows::{CopyRows, Cut, Sealed};
-use super::savepoint::{self, Attempt};
+use super::rows::{CopyRows, Sealed};
+use super::savepoint::{self, Attempt, Pending};
 use super::stage::{Open, places};
-use super::wire;
-use crate::error::{Error, Result};
+use super::straight::Straight;
+use crate::error::Result;
 use crate::seam::{Refused, Written};
 
-/// What writing remembers from chunk to chunk.
-#[derive(Default)]
-pub(super) struct Chunks {
-    /// The batch has nothing to update: its rows may go straight into the target.
-    pub(super) is_insert_only: bool,
-    /// Straight COPYs that went through, and those that met a row that was there or one that the server refused.
-    went_straight: u32,
-    turned_back: u32,
-    straight: Option<Statement>,
-    by_rows: Option<ByRows>,
-}
+/// How often a straight COPY of one chunk may fail before the rest of the chunk goes the other way.
+const MOST_FAILURES: usize = 8;
+
+/// The fewest rows that are worth a COPY of their own.
+const FEWEST_STRAIGHT: usize = 16;
 
 /// The way through the temporary table.
 #[derive(Clone)]
-struct ByRows {
+pub(super) struct ByRows {
     copy: Statement,
     write: String,
     left: String,
 }
 
-impl Chunks {
-    /// A straight COPY that fails is work for nothing: a few bad rows in a long batch may cost it, one in every chunk not.
-    const fn is_straight_worth_trying(&self) -> bool {
-        self.is_insert_only && self.turned_back <= 2 + self.went_straight / 4
-    }
-}
-
-/// Writes rows. Those that the server refuses are found, left out and returned.
+/// Writes rows, in their order. Those that the server refuses are found, left out and returned.
 pub(super) async fn write(link: &Link<'_>, open: &mut Open, rows: CopyRows, run_id: Uuid) -> Result<Written> {
     let sealed = rows.seal()?;
     let mut written = Written::default();
-    if sealed.len() == 0 || straight(link, open, &sealed, run_id, &mut written).await? {
-        return Ok(written);
+    let mut pending = Pending::new(0..sealed.len());
+    let mut straight = Straight::open(link, open, &sealed, run_id).await?;
+    let mut failures = 0;
+    while let Some(rows) = pending.next() {
+        if let Some(straight) = &mut straight
+            && failures < MOST_FAILURES
+            && (failures == 0 || rows.len() >= FEWEST_STRAIGHT)
+        {
+            let Err(fault) = savepoint::once(link, rows.clone(), straight).await? else { continue };
+            tracing::debug!(error = %fault.error, "a straight COPY was turned back");
+            failures += 1;
+            pending.split(rows, fault.row);
+            continue;
+        }
+        let way = by_rows(link, open).await?;
+        let doing = format!("writing into {}", open.plan.table);
+        let columns = &open.plan.columns;
+        let mut chunk = Chunk { link, columns, doing, way, sealed: &sealed, run_id, written };
+        let refused = savepoint::all_but_refused(link, rows, &mut chunk).await?;
+        written = chunk.written;
+        let named = refused.into_iter().map(|(row, error)| savepoint::refused(sealed.place(row), error));
+        written.refused.extend(named);
     }
-    let doing = format!("writing into {}", open.plan.table);
-    let way = if let Some(way) = &open.chunks.by_rows {
-        way.clone()
-    } else {
-        let way = make_way(link, &open.plan, &open.facts).await?;
-        open.chunks.by_rows.insert(way).clone()
-    };
-    let mut attempt =
-        Chunk { link, columns: &open.plan.columns, doing, way, sealed: &sealed, run_id, written };
-    let refused = savepoint::all_but_refused(link, sealed.len(), &mut attempt).await?;
-    let mut written = attempt.written;
-    written
-        .refused
-        .extend(refused.into_iter().map(|(row, error)| savepoint::refused(sealed.place(row), error)));
+    if let Some(straight) = straight {
+        written.inserted += straight.inserted;
+        let count =
+            if failures < MOST_FAILURES { &mut open.straight.went } else { &mut open.straight.turned_back };
+        *count += 1;
+    }
     Ok(written)
+}
+
+async fn by_rows(link: &Link<'_>, open: &mut Open) -> Result<ByRows> {
+    if let Some(way) = &open.by_rows {
+        return Ok(way.clone());
+    }
+    let way = make_way(link, &open.plan, &open.facts).await?;
+    Ok(open.by_rows.insert(way).clone())
 }
 
 async fn make_way(link: &Link<'_>, plan: &TablePlan, facts: &Facts) -> Result<ByRows> {
@@ -100,7 +105,7 @@ impl Attempt for Chunk<'_, '_> {
         "TRUNCATE pg_temp.landonce_rows; "
     }
 
-    async fn attempt(&mut self, rows: std::ops::Range<usize>) -> Result<()> {
+    async fn attempt(&mut self, rows: std::ops::Range<usize>) -> Result<(), Fault> {
         let sent = rows.len() as u64;
         self.link.copy(&self.way.copy, self.sealed.pieces(rows), self.columns).await?;
         let row = self.link.one("", &self.way.write, &[(&self.run_id, Pg::UUID)]).await?;
@@ -132,98 +137,6 @@ impl Chunk<'_, '_> {
             message: "the database took the row without an error, but it isn't there: a trigger or rule skips it"
                 .to_owned(),
         }));
-        Ok(())
-    }
-}
-
-/// Tries to COPY the whole chunk into the target itself. `false`: nothing has happened, the other way is to be taken.
-async fn straight(
-    link: &Link<'_>,
-    open: &mut Open,
-    sealed: &Sealed,
-    run_id: Uuid,
-    written: &mut Written,
-) -> Result<bool> {
-    let Some((cut, more, fields)) = widening(open, run_id) else { return Ok(false) };
-    let doing = format!("writing into {}", open.plan.table);
-    let statement = if let Some(statement) = &open.chunks.straight {
-        statement.clone()
-    } else {
-        let sql = Render::new(&open.plan, &open.facts)?.copy_target();
-        open.chunks.straight.insert(link.prepare(&doing, &sql).await?).clone()
-    };
-    let mut attempt = Straight { link, doing, statement, sealed, cut, more, fields };
-    let is_written = match savepoint::once(link, 0..sealed.len(), &mut attempt).await? {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::debug!(error = %error, "a straight COPY was refused; going by way of the conflict-safe statement");
-            false
-        }
-    };
-    if is_written {
-        written.inserted += sealed.len() as u64;
-        open.chunks.went_straight += 1;
-    } else {
-        open.chunks.turned_back += 1;
-    }
-    Ok(is_written)
-}
-
-/// What a straight COPY cuts off the rows and adds to them; `None` when the way isn't open.
-fn widening(open: &Open, run_id: Uuid) -> Option<(Cut, Vec<u8>, i16)> {
-    let is_rounding = open.facts.columns.iter().any(|fact| fact.must_fit.is_some());
-    if !open.facts.takes_copy || is_rounding || !open.chunks.is_straight_worth_trying() {
-        return None;
-    }
-    let mut more = Vec::new();
-    let mut fields = 0;
-    if let Some(wire) = &open.facts.run_id {
-        let value = match wire {
-            wire::Wire::Uuid => Value::Uuid(*run_id.as_bytes()),
-            _ => Value::Text(run_id.to_string().into()),
-        };
-        wire::field(&mut more, wire, &value).ok()?;
-        fields += 1;
-    }
-    if let Some(wire) = &open.facts.revision {
-        wire::field(&mut more, wire, &Value::Integer(1)).ok()?;
-        fields += 1;
-    }
-    // The presence bits close a row; the target doesn't have them.
-    let cut = if open.plan.absent == Absent::Keep { Cut { fields: 1, bytes: 12 } } else { Cut::default() };
-    Some((cut, more, fields))
-}
-
-/// A chunk straight into the target.
-struct Straight<'a, 'c> {
-    link: &'a Link<'c>,
-    doing: String,
-    statement: Statement,
-    sealed: &'a Sealed,
-    cut: Cut,
-    more: Vec<u8>,
-    fields: i16,
-}
-
-impl Attempt for Straight<'_, '_> {
-    fn doing(&self) -> &str {
-        &self.doing
-    }
-
-    fn prepare(&self) -> &'static str {
-        ""
-    }
-
-    async fn attempt(&mut self, _: std::ops::Range<usize>) -> Result<()> {
-        let pieces = self.sealed.widened(self.cut, &self.more, self.fields);
-        let taken = self.link.copy(&self.statement, pieces, &[]).await?;
-        if taken < self.sealed.len() as u64 {
-            // A trigger has skipped rows: the other way tells which.
-            return Err(Error {
-                code: Code::SqlState("23000".to_owned()),
-                ..Error::refused("rows were skipped")
-            });
-        }
         Ok(())
     }
 }

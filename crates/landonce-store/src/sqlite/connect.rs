@@ -135,3 +135,34 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
         done => done,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opened_to_look_sqlite_itself_keeps_the_file_and_temporary_tables_work() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::new(folder.path().join("a.db"));
+        database.connection(Access::Write).unwrap().execute_batch("CREATE TABLE t (a)").unwrap();
+        let connection = database.connection(Access::ReadOnly).unwrap();
+        for sql in
+            ["INSERT INTO t VALUES (1)", "CREATE TABLE u (a)", "DROP TABLE t", "PRAGMA user_version = 7"]
+        {
+            let error = connection.execute_batch(sql).unwrap_err();
+            assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::ReadOnly), "{sql}");
+        }
+        connection
+            .execute_batch("BEGIN; CREATE TEMP TABLE s (a); INSERT INTO s VALUES (1); ROLLBACK")
+            .unwrap();
+    }
+
+    #[test]
+    fn what_is_committed_is_on_the_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let connection = Database::new(folder.path().join("a.db")).connection(Access::Write).unwrap();
+        let of =
+            |pragma: &str| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!((of("synchronous"), of("foreign_keys"), of("busy_timeout")), (3, 1, 60_000));
+    }
+}

@@ -119,6 +119,10 @@ mod tests {
     use super::*;
 
     fn rule(mode: WriteMode, version: Option<Type>) -> Rule {
+        Rule::new(&plan(mode, version))
+    }
+
+    fn plan(mode: WriteMode, version: Option<Type>) -> TablePlan {
         let is_versioned = version.is_some();
         let column = |name: &str, ty| PlanColumn {
             name: name.into(),
@@ -127,7 +131,7 @@ mod tests {
             sql_type: None,
             nullable: true,
         };
-        Rule::new(&TablePlan {
+        TablePlan {
             table: TableName { schema: None, name: "t".into() },
             create: true,
             columns: vec![column("j", Type::Json), column("v", version.unwrap_or(Type::INTEGER))],
@@ -141,7 +145,7 @@ mod tests {
             unguarded: Vec::new(),
             has_deletes: true,
             sender_id: false,
-        })
+        }
     }
 
     /// A record: its row id, key, content, version, whether it deletes, and its place.
@@ -187,5 +191,17 @@ mod tests {
             assert_eq!(fold(("{}", high, 0), ("{}", low, 1)), Fold::Drop);
             assert_eq!(fold(("{}", high, 0), ("{}", ValueRef::Null, 1)), REPLACE);
         }
+    }
+
+    #[test]
+    fn changes_of_one_version_are_the_same_only_if_they_bring_the_same_fields() {
+        let plan = TablePlan { absent: Absent::Keep, ..plan(WriteMode::Upsert, Some(Type::INTEGER)) };
+        let change = |present| {
+            let mut change = record("{}", ValueRef::Integer(1), 0);
+            change.insert(4, ValueRef::Integer(present));
+            change
+        };
+        assert_eq!(Rule::new(&plan).fold(&change(0b11), &change(0b11)), Fold::Drop);
+        assert_eq!(Rule::new(&plan).fold(&change(0b11), &change(0b10)), Fold::Conflict);
     }
 }

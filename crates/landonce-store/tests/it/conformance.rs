@@ -46,7 +46,7 @@ macro_rules! every_promise {
             versions: a_newer_version_wins_and_an_older_is_stale, the_same_version_with_other_content_is_a_conflict,
                 the_highest_version_in_a_batch_counts, versions_compare_exactly;
             writing: every_mode_match_and_guard_lands_once, an_equal_rerun_touches_no_row, only_what_changed_is_written,
-                what_changes_per_attempt_is_no_change, rows_come_in_key_order_and_in_pages, a_long_batch_adds_up;
+                what_changes_per_attempt_is_no_change, a_table_of_keys_alone_takes_part, rows_come_in_key_order_and_in_pages, a_long_batch_adds_up;
         }
     };
     ($fresh:ident; $($module:ident: $($promise:ident),+;)+) => {

@@ -67,10 +67,8 @@ pub(super) fn start<R: Rows>(
                         return;
                     }
                 };
-                let values: Vec<Value<'_>> = columns
-                    .iter()
-                    .map(|column| value(*column, &mut row, form, place.number, place.offset, place.len))
-                    .collect();
+                let values: Vec<Value<'_>> =
+                    columns.iter().map(|column| value(*column, &mut row, form, place)).collect();
                 rows.push(&values);
                 if rows.size() >= ROWS_BYTES
                     && sender.blocking_send(Built::Rows(std::mem::replace(&mut rows, encoder()))).is_err()
@@ -89,14 +87,7 @@ pub(super) fn start<R: Rows>(
 }
 
 /// A row's value for a column of the stage or of the rows. Takes the column's value out of the row.
-pub(super) fn value<'r>(
-    column: StageColumn,
-    row: &mut Row<'r>,
-    form: KeyForm,
-    number: u64,
-    offset: u64,
-    len: u32,
-) -> Value<'r> {
+pub(super) fn value<'r>(column: StageColumn, row: &mut Row<'r>, form: KeyForm, place: Place) -> Value<'r> {
     match column {
         StageColumn::Key => row.key.map_or(Value::Null, |key| key.to_value(form)),
         StageColumn::Digest => {
@@ -106,8 +97,8 @@ pub(super) fn value<'r>(
         StageColumn::Present => Value::Integer(row.present),
         StageColumn::IsDelete => Value::Boolean(row.is_delete),
         StageColumn::MayRepeat => Value::Boolean(false),
-        StageColumn::Number => Value::Integer(number as i64),
-        StageColumn::Offset => Value::Integer(offset as i64),
-        StageColumn::Len => Value::Integer(i64::from(len)),
+        StageColumn::Number => Value::Integer(place.number as i64),
+        StageColumn::Offset => Value::Integer(place.offset as i64),
+        StageColumn::Len => Value::Integer(i64::from(place.len)),
     }
 }

@@ -11,7 +11,7 @@ use landonce_core::bad_record::BadRecord;
 use landonce_core::plan::{Guard, KeyForm, Match, StageColumn};
 use landonce_core::record::{RecordReader, Row, Wanted};
 use landonce_core::value::Value;
-use landonce_store::seam::Rows;
+use landonce_store::seam::{Place, Rows};
 use tokio::sync::mpsc;
 
 use super::Job;
@@ -37,11 +37,22 @@ pub(super) enum Fed<R> {
         offset: u64,
         rows: R,
         bad: Vec<Bad>,
+        /// Records withheld for another round ([`Input::withholds`]).
+        later: Vec<Place>,
     },
-    /// The payload has been read to its proved end. Comes last.
-    Done { read: u64, texts: Texts },
+    /// Everything has been read; a payload to its proved end, and where its texts can be read again. Comes last.
+    Done { read: u64, texts: Option<Texts> },
     /// The payload can't be read to its end.
     Failed(DecodeError),
+}
+
+/// What is fed.
+pub(super) struct Input {
+    /// These records again, in this order; the whole payload when there are none given.
+    pub(super) again: Option<(Vec<Place>, Arc<Texts>)>,
+    /// Only the first record of an identity is staged, and the others are withheld, in order: where each record is a
+    /// change to what the one before has left, folding would lose what it says.
+    pub(super) withholds: bool,
 }
 
 /// A bad record.
@@ -56,11 +67,12 @@ pub(super) struct Bad {
 pub(super) fn start<R: Rows>(
     job: &Job,
     encoder: impl Fn() -> R + Clone + Send + 'static,
+    input: Input,
 ) -> mpsc::Receiver<Fed<R>> {
     let (sender, receiver) = mpsc::channel(AHEAD);
     let job = job.clone();
     thread::spawn(move || {
-        let last = match feed(&job, &encoder, &sender) {
+        let last = match feed(&job, &encoder, &sender, &input) {
             Ok(last) => last,
             Err(error) => Fed::Failed(error),
         };
@@ -74,26 +86,64 @@ fn feed<R: Rows>(
     job: &Job,
     encoder: &(impl Fn() -> R + Clone + Send + 'static),
     sender: &mpsc::Sender<Fed<R>>,
+    input: &Input,
 ) -> Result<Fed<R>, DecodeError> {
-    let mut records = job.batch.payload().records(&job.format, &job.limits)?;
     let (blocks, waiting) = sync_channel(AHEAD);
     let waiting = Arc::new(Mutex::new(waiting));
     let repeats = Arc::new(Repeats::new());
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+    // Which record of an identity is the first is told by their order: by one thread.
+    let most = if input.withholds { 1 } else { MOST_THREADS };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(most);
     let identifying: Vec<_> = (0..threads)
         .map(|_| {
-            let identifier = Identifier::new(job, encoder.clone(), sender.clone(), Arc::clone(&repeats));
+            let identifier =
+                Identifier::new(job, encoder.clone(), sender.clone(), Arc::clone(&repeats), input.withholds);
             let waiting = Arc::clone(&waiting);
             thread::spawn(move || identifier.run(&waiting))
         })
         .collect();
     drop(waiting); // when the last of them stops, sending a block fails and so stops the framing
-    let framed = frame(&mut records, &blocks);
+    let framed = match &input.again {
+        Some((places, texts)) => frame_again(places, texts, &blocks).map(|read| (read, None)),
+        None => frame_payload(job, &blocks).map(|(read, texts)| (read, Some(texts))),
+    };
     drop(blocks);
     for thread in identifying {
         let _ = thread.join();
     }
-    Ok(Fed::Done { read: framed?, texts: records.finish() })
+    let (read, texts) = framed?;
+    Ok(Fed::Done { read, texts })
+}
+
+fn frame_payload(job: &Job, blocks: &SyncSender<Block>) -> Result<(u64, Texts), DecodeError> {
+    let mut records = job.batch.payload().records(&job.format, &job.limits)?;
+    let read = frame(&mut records, blocks)?;
+    Ok((read, records.finish()))
+}
+
+/// Reads records again by their places. All of them were good the first time.
+fn frame_again(places: &[Place], texts: &Texts, blocks: &SyncSender<Block>) -> Result<u64, DecodeError> {
+    let mut block = Block::new();
+    let mut text = Vec::new();
+    for place in places {
+        texts
+            .read(place.offset, place.len, &mut text)
+            .map_err(|source| DecodeError::Read { offset: place.offset, source })?;
+        block.push(&Item {
+            number: place.number,
+            offset: place.offset,
+            len: place.len,
+            text: Ok(&text),
+            raw: &text,
+        });
+        if block.text.len() >= BLOCK_BYTES
+            && blocks.send(std::mem::replace(&mut block, Block::new())).is_err()
+        {
+            break; // nobody listens any more
+        }
+    }
+    let _ = blocks.send(block);
+    Ok(places.len() as u64)
 }
 
 /// Records copied out of the decoder's buffer, which holds one at a time.
@@ -165,23 +215,36 @@ struct Identifier<R, E> {
     form: KeyForm,
     wanted: Wanted,
     keeps_raw: bool,
+    withholds: bool,
+    is_natural: bool,
+    later: Vec<Place>,
     repeats: Arc<Repeats>,
     encoder: E,
     sender: mpsc::Sender<Fed<R>>,
 }
 
 impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
-    fn new(job: &Job, encoder: E, sender: mpsc::Sender<Fed<R>>, repeats: Arc<Repeats>) -> Self {
+    fn new(
+        job: &Job,
+        encoder: E,
+        sender: mpsc::Sender<Fed<R>>,
+        repeats: Arc<Repeats>,
+        withholds: bool,
+    ) -> Self {
+        let reader = RecordReader::new(&job.pipeline, &job.plan, job.is_lexical());
         let form = match job.plan.matching {
             Match::Key { form, .. } => form,
             Match::Columns(_) => KeyForm::Bytes,
         };
         Self {
-            reader: RecordReader::new(&job.pipeline, &job.plan, job.is_lexical()),
+            reader: if withholds { reader.keyed() } else { reader },
             columns: job.plan.stage_columns(),
             form,
             wanted: if job.plan.guard == Guard::Columns { Wanted::Row } else { Wanted::Identity },
             keeps_raw: job.keeps_bad(),
+            withholds,
+            is_natural: matches!(job.plan.matching, Match::Columns(_)),
+            later: Vec::new(),
             repeats,
             encoder,
             sender,
@@ -208,12 +271,14 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
                 let rows = std::mem::replace(&mut rows, (self.encoder)());
                 let bad = std::mem::take(&mut bad);
                 bad_bytes = 0;
-                if self.sender.blocking_send(Fed::Chunk { read, offset, rows, bad }).is_err() {
+                let later = std::mem::take(&mut self.later);
+                if self.sender.blocking_send(Fed::Chunk { read, offset, rows, bad, later }).is_err() {
                     return; // nobody listens any more: the transaction has failed
                 }
             }
         }
-        let _ = self.sender.blocking_send(Fed::Chunk { read, offset, rows, bad });
+        let later = std::mem::take(&mut self.later);
+        let _ = self.sender.blocking_send(Fed::Chunk { read, offset, rows, bad, later });
     }
 
     fn take(&mut self, record: Framed, text: &[u8], rows: &mut R) -> Result<(), Bad> {
@@ -221,8 +286,15 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             Some(why) => why,
             None => match self.reader.read(text, self.wanted) {
                 Ok(mut row) => {
-                    let place = (record.number, record.offset, record.len);
-                    let values = staged(&self.columns, &mut row, self.form, &self.repeats, place);
+                    let place = Place { number: record.number, offset: record.offset, len: record.len };
+                    let may_repeat = row.key.as_ref().is_none_or(|key| self.repeats.may_repeat(&key.0));
+                    if self.withholds && may_repeat {
+                        self.later.push(place);
+                        return Ok(());
+                    }
+                    // Matched on natural columns, the database's equality decides: every identity may repeat.
+                    let values =
+                        staged(&self.columns, &mut row, self.form, may_repeat || self.is_natural, place);
                     rows.push(&values);
                     return Ok(());
                 }
@@ -238,18 +310,16 @@ fn staged<'r>(
     columns: &[StageColumn],
     row: &mut Row<'r>,
     form: KeyForm,
-    repeats: &Repeats,
-    (number, offset, len): (u64, u64, u32),
+    may_repeat: bool,
+    place: Place,
 ) -> Vec<Value<'r>> {
-    // Matched on natural columns, the database's equality decides: every identity may repeat.
-    let may_repeat = row.key.as_ref().is_none_or(|key| repeats.may_repeat(&key.0));
     let is_delete = row.is_delete;
     columns
         .iter()
         .map(|column| match column {
             StageColumn::MayRepeat => Value::Boolean(may_repeat),
             StageColumn::IsDelete => Value::Boolean(is_delete),
-            other => super::build::value(*other, row, form, number, offset, len),
+            other => super::build::value(*other, row, form, place),
         })
         .collect()
 }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use landonce_core::outcome::Outcome;
 use landonce_core::plan::WriteMode;
 use landonce_store::inbox::{Claimed, Settled};
-use landonce_store::seam::{Class, Classified, Place, Todo, Work, Written};
+use landonce_store::seam::{Class, Classified, Place, Refused, Todo, Work, Written};
 
 use super::build::{self, Built};
-use super::feed::{self, Fed};
+use super::feed::{self, Fed, Input};
 use super::tally::Tally;
-use super::{Job, Progress};
+use super::{Job, Progress, rounds};
 use crate::decode::Texts;
 use crate::error::{Error, Repr};
 use crate::failpoint;
@@ -22,8 +22,6 @@ use crate::receipt::Notes;
 
 /// Records whose rows are asked for at a time.
 const TODO: usize = 16_384;
-/// How many pairs of equal content a receipt shows.
-const SAMPLES: usize = 5;
 
 /// What a transaction found or did, before its COMMIT.
 pub(super) enum Landed {
@@ -46,28 +44,18 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
 
     // 2. stage: what identifies each record and tells that it changed. Bad records are listed, or kept.
     work.open_stage(&job.plan).await?;
+    tracing::debug!(run_id = %job.claim.run_id, "claimed");
     failpoint::at("stage_opened");
-    let texts = Arc::new(stage(work, job, &mut tally).await?);
+    let input = Input { again: None, withholds: job.withholds() };
+    let Staged { texts, later } = stage(work, job, &mut tally, input).await?;
+    let texts = Arc::new(texts.ok_or_else(|| Error::internal("the payload was read without an end"))?);
     failpoint::at("staged");
     tally.check()?;
 
-    // 3. fold: one staged row per identity.
-    let classified = tell_apart(work, job, &mut tally, &texts).await?;
-    if job.plan.sender_id && classified.new > 0 {
-        let same = work.same_content(SAMPLES).await?;
-        tally.notes.same_content = same.count;
-        tally.notes.same_content_samples =
-            same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
-    }
-
-    // 4. write: only what is new or changed, in key order; then the deletes.
-    write(work, job, &mut tally, &texts, classified).await?;
+    // 3. fold: one staged row per identity. 4. write: only what is new or changed, in key order; then the deletes.
+    let refused = rounds::all(work, job, &mut tally, &texts, later).await?;
     failpoint::at("written");
-    if classified.deletes > 0 {
-        let deleted = work.delete().await?;
-        tally.outcome.deleted += deleted;
-        tally.outcome.unchanged += classified.deletes - deleted; // gone meanwhile: nothing left to delete
-    }
+    tally.refused(work, &texts, &refused).await?;
     tally.check()?;
     failpoint::at("bad_kept");
 
@@ -95,13 +83,17 @@ pub(super) async fn preview<W: Work>(
 ) -> Result<(Outcome, Notes, Vec<(Todo, Vec<u8>)>), Error> {
     let mut tally = Tally::new(job);
     work.open_stage(&job.plan).await?;
-    let texts = Arc::new(stage(work, job, &mut tally).await?);
+    let input = Input { again: None, withholds: job.withholds() };
+    let Staged { texts, later } = stage(work, job, &mut tally, input).await?;
+    let texts = texts.ok_or_else(|| Error::internal("the payload was read without an end"))?;
     tally.check()?;
     let classified = tell_apart(work, job, &mut tally, &texts).await?;
     tally.outcome.inserted = classified.new;
     tally.outcome.updated = classified.changed;
     tally.outcome.conflicts += classified.conflicts;
     tally.outcome.deleted = classified.deletes;
+    // What a later record of an identity changes can't be told before the earlier one is written.
+    tally.outcome.duplicates += later.len() as u64;
     let mut shown = Vec::new();
     for todo in work.next_rows(samples).await? {
         let mut text = Vec::new();
@@ -115,24 +107,50 @@ pub(super) async fn preview<W: Work>(
     Ok((outcome, notes, shown))
 }
 
-async fn stage<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>) -> Result<Texts, Error> {
+/// What has been staged.
+pub(super) struct Staged {
+    /// Where the records' texts can be read again, after a whole payload.
+    pub(super) texts: Option<Texts>,
+    /// Records that wait for a round of their own, in order.
+    pub(super) later: Vec<Place>,
+}
+
+pub(super) async fn stage<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    input: Input,
+) -> Result<Staged, Error> {
+    let is_first = input.again.is_none();
     let encoder = work.encoder(&job.plan, &job.plan.stage_columns());
-    let mut feed = feed::start(job, encoder);
-    let mut refused = Vec::new();
+    let mut feed = feed::start(job, encoder, input);
+    let (mut refused, mut withheld) = (Vec::new(), Vec::new());
     while let Some(fed) = feed.recv().await {
         match fed {
-            Fed::Chunk { read, offset, rows, bad } => {
-                job.progress(Progress::Read { records: read, offset });
+            Fed::Chunk { read, offset, rows, bad, later } => {
+                if is_first {
+                    job.progress(Progress::Read { records: read, offset });
+                }
                 tally.bad(work, bad).await?;
+                withheld.extend(later);
                 if !tally.is_lost() && !landonce_store::seam::Rows::is_empty(&rows) {
                     refused.extend(work.stage(rows).await?);
                 }
                 failpoint::at("staged_some");
             }
             Fed::Done { read, texts } => {
-                tally.outcome.read = read;
-                tally.refused(work, Some(&texts), &refused).await?;
-                return Ok(texts);
+                if is_first {
+                    tally.outcome.read = read;
+                }
+                if let Some(texts) = &texts {
+                    tally.refused(work, texts, &refused).await?;
+                } else if let Some(first) = refused.first() {
+                    return Err(Error::internal(format!(
+                        "record {} was staged once and now is refused",
+                        first.place.number
+                    )));
+                }
+                return Ok(Staged { texts, later: withheld });
             }
             Fed::Failed(source) => {
                 return Err(Repr::Decode { name: job.batch.source().to_owned(), source }.into());
@@ -142,33 +160,36 @@ async fn stage<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>) -> Resul
     Err(Error::internal("the decoding thread ended without a word"))
 }
 
-async fn tell_apart<W: Work>(
+pub(super) async fn tell_apart<W: Work>(
     work: &mut W,
     job: &Job,
     tally: &mut Tally<'_>,
     texts: &Texts,
 ) -> Result<Classified, Error> {
     let folded = work.fold().await?;
-    tally.outcome.duplicates = folded.duplicates;
+    tally.outcome.duplicates += folded.duplicates;
     tally.conflicts(work, texts, &folded.conflicts).await?;
     failpoint::at("folded");
     let classified = work.classify().await?;
+    tracing::debug!(?classified, duplicates = folded.duplicates, "told apart");
     job.progress(Progress::ToWrite { rows: classified.new + classified.changed });
-    tally.outcome.unchanged = classified.unchanged;
-    tally.outcome.stale = classified.stale;
+    tally.outcome.unchanged += classified.unchanged;
+    tally.outcome.stale += classified.stale;
     failpoint::at("classified");
     Ok(classified)
 }
 
-async fn write<W: Work>(
+/// Writes what was told apart, and returns the rows that the database refuses.
+pub(super) async fn write<W: Work>(
     work: &mut W,
     job: &Job,
     tally: &mut Tally<'_>,
     texts: &Arc<Texts>,
     classified: Classified,
-) -> Result<(), Error> {
+) -> Result<Vec<Refused>, Error> {
+    let mut refused = Vec::new();
     if classified.new + classified.changed + classified.conflicts == 0 {
-        return Ok(());
+        return Ok(refused);
     }
     let encoder = work.encoder(&job.plan, &job.plan.row_columns());
     let mut builder = build::start(job, Arc::clone(texts), encoder);
@@ -192,13 +213,13 @@ async fn write<W: Work>(
             }
         }
         if ahead == 0 {
-            return Ok(());
+            return Ok(refused);
         }
         match builder.built.recv().await {
             Some(Built::Rows(rows)) => {
                 let written = work.write(rows, job.claim.run_id).await?;
                 done += written.inserted + written.updated;
-                count(work, tally, texts, job, written).await?;
+                refused.extend(count(work, tally, texts, job, written).await?);
                 job.progress(Progress::Written { rows: done });
                 failpoint::at("written_some");
             }
@@ -218,12 +239,12 @@ async fn count<W: Work>(
     texts: &Texts,
     job: &Job,
     written: Written,
-) -> Result<(), Error> {
+) -> Result<Vec<Refused>, Error> {
     debug_assert!(job.plan.mode == WriteMode::Upsert || written.updated == 0, "insert-once never updates");
     tally.outcome.inserted += written.inserted;
     tally.outcome.updated += written.updated;
     tally.outcome.unchanged += written.unchanged;
     tally.outcome.stale += written.stale;
     tally.conflicts(work, texts, &written.conflicts).await?;
-    tally.refused(work, Some(texts), &written.refused).await
+    Ok(written.refused)
 }

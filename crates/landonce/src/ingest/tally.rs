@@ -26,6 +26,8 @@ pub(super) struct Tally<'j> {
     found: Vec<Located>,
     /// The numbers of the bad records, when the batch is made of quarantine entries.
     still_bad: HashSet<u64>,
+    /// Where the records in conflict stand.
+    in_conflict: HashSet<u64>,
 }
 
 impl<'j> Tally<'j> {
@@ -37,6 +39,7 @@ impl<'j> Tally<'j> {
             bad: 0,
             found: Vec::new(),
             still_bad: HashSet::new(),
+            in_conflict: HashSet::new(),
         }
     }
 
@@ -58,17 +61,17 @@ impl<'j> Tally<'j> {
         Ok(())
     }
 
-    /// Rows that the database refused.
+    /// Rows that the database refused for good.
     pub(super) async fn refused<W: Work>(
         &mut self,
         work: &mut W,
-        texts: Option<&Texts>,
+        texts: &Texts,
         refused: &[Refused],
     ) -> Result<(), Error> {
         for one in refused {
             let why = BadRecord::new(BadKind::Refused, one.name.as_str(), one.message.as_str());
             self.count(one.place.number, &why);
-            if let (true, Some(texts)) = (self.job.keeps_bad(), texts) {
+            if self.job.keeps_bad() {
                 let raw = Self::text(texts, one.place)?;
                 let row = self.row(one.place.number, why, &raw);
                 self.keep(work, &[row]).await?;
@@ -88,12 +91,23 @@ impl<'j> Tally<'j> {
             let why =
                 BadRecord::new(BadKind::Conflict, "", "the version is there already with other content");
             self.outcome.conflicts += 1;
+            self.in_conflict.insert(place.offset);
             self.list(place.number, &why);
             let raw = Self::text(texts, *place)?;
             let row = self.row(place.number, why, &raw);
             self.keep(work, &[row]).await?;
         }
         Ok(())
+    }
+
+    /// Rows that this batch has changed so far.
+    pub(super) fn landed(&self) -> u64 {
+        self.outcome.inserted + self.outcome.updated + self.outcome.deleted
+    }
+
+    /// Where the records in conflict stand.
+    pub(super) fn conflict_offsets(&self) -> HashSet<u64> {
+        self.in_conflict.clone()
     }
 
     /// Whether the bad records are more than the pipeline allows; to be asked once all have been read, and again once

@@ -17,5 +17,6 @@ mod plans;
 mod poolers;
 mod replay;
 mod rights;
+mod rounds;
 mod sender_ids;
 mod twins;

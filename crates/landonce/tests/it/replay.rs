@@ -15,6 +15,7 @@ on_every_store!(
     an_empty_batch_lands_once,
     insert_once_keeps_the_first_run,
     a_file_compressed_again_is_unchanged_throughout,
+    a_skip_is_refused_when_the_table_is_gone,
 );
 
 fn flights() -> Pipeline {
@@ -124,4 +125,13 @@ async fn a_file_compressed_again_is_unchanged_throughout(given: Given) {
     assert_eq!(renamed.status, Status::SkippedDuplicate);
     let again = given.deliver_batch(&pipeline, &Batch::from_bytes("a.ndjson.gz", gzip(9))).await.unwrap();
     assert_eq!(counts(&again), "read 100, unchanged 2, duplicates 98");
+}
+
+async fn a_skip_is_refused_when_the_table_is_gone(given: Given) {
+    let pipeline = pipeline("identity: [id]\ntarget: {table: t}");
+    given.deliver(&pipeline, &[r#"{"id":1}"#]).await.unwrap();
+    given.execute("DROP TABLE t").await;
+    let error = given.deliver(&pipeline, &[r#"{"id":1}"#]).await.unwrap_err();
+    assert_eq!(error.kind(), landonce::Kind::Target);
+    assert!(error.to_string().contains("has landed"), "{error}");
 }

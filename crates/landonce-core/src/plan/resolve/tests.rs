@@ -126,4 +126,6 @@ fn a_catalogue_of_storage_classes_takes_the_declared_meaning() {
     let plan = resolve(&pipeline(declared), Some(&shape)).unwrap();
     assert_eq!(plan.columns[1].ty, Type::Timestamptz);
     assert_eq!(plan.columns[2].ty, Type::Boolean);
+    let narrow = "identity: [id]\ntarget: {table: t, columns: {ok: int}}";
+    assert_eq!(resolve(&pipeline(narrow), Some(&shape)).unwrap().columns[1].ty, Type::Integer { bits: 32 });
 }

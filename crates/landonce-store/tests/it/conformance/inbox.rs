@@ -83,6 +83,10 @@ pub(crate) async fn a_batch_settles_once(bench: &mut impl Bench) {
     let error = connection.work().settle(&claim("b1"), &Outcome::default()).await.unwrap_err();
     connection.rollback().await;
     assert!(error.to_string().contains("has not been claimed"), "{error}");
+    land(&mut connection, &things(), "b1", &[]).await;
+    connection.begin(Access::Write).await.unwrap();
+    assert!(connection.work().settle(&claim("b1"), &Outcome::default()).await.is_err());
+    connection.rollback().await;
 }
 
 fn inbox<B: Bench>(_: &B) -> &'static str {

@@ -38,5 +38,6 @@ pub(crate) async fn equal_content_inside_a_batch_is_told(bench: &mut impl Bench)
     let found = same_content(&mut connection, &records, 3).await;
     assert_eq!(found.count, 6 + 2);
     assert_eq!(found.samples.iter().map(|(place, _)| place.number).collect::<Vec<_>>(), [2, 3, 4]);
+    assert!(found.samples.iter().all(|(_, key)| *key == found.samples[0].1 && key.len() == 36), "{found:?}");
     assert_eq!(same_content(&mut connection, &records, 0).await.count, 8);
 }

@@ -4,7 +4,7 @@ use landonce_core::column::Type;
 use landonce_core::plan::{Guard, KeyForm, Match, TablePlan, WriteMode};
 use landonce_store::seam::{Class, Connection};
 
-use super::bench::{Bench, Record, by_columns, int, land, plan, put, text, things};
+use super::bench::{Bench, Record, by_columns, int, land, plan, plan_on, put, text, things};
 
 const ALL: &str = "SELECT id, v, landonce_revision, landonce_run_id FROM things ORDER BY id";
 
@@ -99,6 +99,15 @@ pub(crate) async fn what_changes_per_attempt_is_no_change(bench: &mut impl Bench
         drop(connection);
         bench.run("DROP TABLE things").await;
     }
+}
+
+pub(crate) async fn a_table_of_keys_alone_takes_part(bench: &mut impl Bench) {
+    bench.run("CREATE TABLE things (a integer NOT NULL, b varchar(9) NOT NULL, PRIMARY KEY (a, b))").await;
+    let mut connection = bench.connect().await;
+    let plan = plan_on(&mut connection, "things", &["a", "b"]).await;
+    let records = [put([int(1), text("a")]), put([int(1), text("b")]), put([int(1), text("a")])];
+    assert_eq!(land(&mut connection, &plan, "b1", &records).await.counts(), (2, 0, 0, 0, 0, 1, 0));
+    assert_eq!(land(&mut connection, &plan, "b2", &records).await.counts(), (0, 0, 2, 0, 0, 1, 0));
 }
 
 pub(crate) async fn rows_come_in_key_order_and_in_pages(bench: &mut impl Bench) {

@@ -1,0 +1,151 @@
+//! Rounds of fold, tell apart and write: one for nearly every batch, more where one record waits for another.
+//!
+//! A batch leaves what its records would leave one by one. Folding gives that in one round, but for two cases. Where a
+//! record is a change (`absent: keep`), the records of one identity are applied in their order, one a round. And a row that
+//! the database refuses may be refused only because of what was there at that moment (a unique value that a later record
+//! of the batch sets free, a parent that comes later): such rows are tried again until a round lands none of them, so that
+//! a second delivery finds nothing left to do.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use landonce_core::record::{RecordReader, Wanted};
+use landonce_store::seam::{Place, Refused, Work};
+use tokio::sync::mpsc;
+
+use super::Job;
+use super::feed::Input;
+use super::land::{Staged, stage, tell_apart, write};
+use super::tally::Tally;
+use crate::decode::{DecodeError, Texts};
+use crate::error::{Error, Repr};
+
+/// How many pairs of equal content a receipt shows.
+const SAMPLES: usize = 5;
+/// The most passes over refused rows. Each one but the last has landed at least one of them.
+const MOST_PASSES: usize = 1_000;
+
+/// Writes what is staged, then what waits. Returns the rows that the database refuses for good.
+pub(super) async fn all<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    texts: &Arc<Texts>,
+    later: Vec<Place>,
+) -> Result<Vec<Refused>, Error> {
+    let mut refused = round(work, job, tally, texts, true).await?;
+    refused.extend(replay(work, job, tally, texts, later).await?);
+    let folded_away = if refused.is_empty() || tally.outcome.duplicates == 0 {
+        Vec::new()
+    } else {
+        // The record that counted is refused: then those that it was to stand for count.
+        folded_away(job, texts, &refused, tally.conflict_offsets()).await?
+    };
+    tally.outcome.duplicates -= folded_away.len() as u64;
+    let mut waiting = folded_away;
+    for _ in 0..MOST_PASSES {
+        if refused.is_empty() {
+            break;
+        }
+        waiting.extend(refused.iter().map(|refused| refused.place));
+        waiting.sort_unstable_by_key(|place| place.offset);
+        let before = tally.landed();
+        refused = replay(work, job, tally, texts, std::mem::take(&mut waiting)).await?;
+        if tally.landed() == before {
+            break;
+        }
+    }
+    Ok(refused)
+}
+
+/// One round over what is staged.
+async fn round<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    texts: &Arc<Texts>,
+    is_first: bool,
+) -> Result<Vec<Refused>, Error> {
+    let classified = tell_apart(work, job, tally, texts).await?;
+    if is_first && job.plan.sender_id && classified.new > 0 {
+        let same = work.same_content(SAMPLES).await?;
+        tally.notes.same_content = same.count;
+        tally.notes.same_content_samples =
+            same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
+    }
+    let refused = write(work, job, tally, texts, classified).await?;
+    if classified.deletes > 0 {
+        let deleted = work.delete().await?;
+        tally.outcome.deleted += deleted;
+        tally.outcome.unchanged += classified.deletes - deleted; // gone meanwhile: nothing left to delete
+    }
+    Ok(refused)
+}
+
+/// The given records in their order, one of each identity a round.
+async fn replay<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    texts: &Arc<Texts>,
+    mut waiting: Vec<Place>,
+) -> Result<Vec<Refused>, Error> {
+    let mut refused = Vec::new();
+    while !waiting.is_empty() {
+        work.close_stage().await?;
+        work.open_stage(&job.plan).await?;
+        let input = Input { again: Some((waiting, Arc::clone(texts))), withholds: true };
+        let Staged { later, .. } = stage(work, job, tally, input).await?;
+        waiting = later;
+        refused.extend(round(work, job, tally, texts, false).await?);
+    }
+    Ok(refused)
+}
+
+/// The records that were folded into one of the refused: found by reading the payload once more, since to remember them
+/// all would take memory that grows with the batch.
+async fn folded_away(
+    job: &Job,
+    texts: &Arc<Texts>,
+    refused: &[Refused],
+    conflicts: HashSet<u64>,
+) -> Result<Vec<Place>, Error> {
+    let (job, texts) = (job.clone(), Arc::clone(texts));
+    let refused: Vec<Place> = refused.iter().map(|refused| refused.place).collect();
+    let name = job.batch.source().to_owned();
+    let (sender, mut found) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        let _ = sender.blocking_send(search(&job, &texts, &refused, &conflicts));
+    });
+    let found =
+        found.recv().await.ok_or_else(|| Error::internal("the searching thread ended without a word"))?;
+    found.map_err(|source| Repr::Decode { name, source }.into())
+}
+
+fn search(
+    job: &Job,
+    texts: &Texts,
+    refused: &[Place],
+    conflicts: &HashSet<u64>,
+) -> Result<Vec<Place>, DecodeError> {
+    let mut reader = RecordReader::new(&job.pipeline, &job.plan, job.is_lexical()).keyed();
+    let (mut keys, mut text) = (HashSet::new(), Vec::new());
+    for place in refused {
+        texts
+            .read(place.offset, place.len, &mut text)
+            .map_err(|source| DecodeError::Read { offset: place.offset, source })?;
+        keys.extend(reader.read(&text, Wanted::Identity).ok().and_then(|row| row.key));
+    }
+    let mut known: HashSet<u64> = refused.iter().map(|place| place.offset).collect();
+    known.extend(conflicts);
+    let mut places = Vec::new();
+    let mut records = job.batch.payload().records(&job.format, &job.limits)?;
+    while let Some(item) = records.next()? {
+        let Ok(text) = item.text else { continue };
+        let key = reader.read(text, Wanted::Identity).ok().and_then(|row| row.key);
+        if key.is_some_and(|key| keys.contains(&key)) && !known.contains(&item.offset) {
+            places.push(Place { number: item.number, offset: item.offset, len: item.len });
+        }
+    }
+    Ok(places)
+}
