@@ -92,12 +92,12 @@ pub fn write_date(days: i32, out: &mut String) {
 /// Appends a number below a million, padded with zeros. On the hot path: a key holds one of these texts, a digest more.
 fn write_digits(value: i64, width: usize, out: &mut String) {
     let mut rest = value as u32;
-    let mut digits = ['0'; 6];
+    let mut digits = [b'0'; 6];
     for digit in digits[..width].iter_mut().rev() {
-        *digit = char::from(b'0' + (rest % 10) as u8);
+        *digit = b'0' + (rest % 10) as u8;
         rest /= 10;
     }
-    out.extend(&digits[..width]);
+    out.push_str(std::str::from_utf8(&digits[..width]).unwrap_or_default()); // digits are UTF-8
 }
 
 #[cfg(test)]

@@ -96,6 +96,16 @@ impl Connection for Session {
         inbox::look_up(&self.link(), key).await
     }
 
+    async fn is_there(&mut self, table: &TableName) -> Result<bool> {
+        let name = quote::table(table)?;
+        let sql = "SELECT to_regclass($1) IS NOT NULL";
+        let row = self
+            .link()
+            .one("looking for the target", sql, &[(&name, tokio_postgres::types::Type::TEXT)])
+            .await?;
+        Ok(row.get(0))
+    }
+
     async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>> {
         Ok(catalog::load(&self.link(), table).await?.map(catalog::Catalog::into_shape))
     }

@@ -48,6 +48,9 @@ pub trait Connection {
     /// One look into the inbox, outside any transaction and without a lock. `None` also when there is no inbox yet.
     async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>>;
 
+    /// Whether there is a table or view of that name: the cheapest look there is.
+    async fn is_there(&mut self, table: &TableName) -> Result<bool>;
+
     /// What the catalogue says of a table; `None` when there is none (or no view) of that name.
     async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>>;
 

@@ -89,6 +89,10 @@ impl Connection for Session {
         inbox::look_up(&self.connection, key)
     }
 
+    async fn is_there(&mut self, table: &TableName) -> Result<bool> {
+        inbox::is_there(&self.connection, &table.name).map_err(errors::during("looking for the target"))
+    }
+
     async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>> {
         shape(&self.connection, table)
     }

@@ -319,18 +319,18 @@ async fn still_there<C: Connection>(
     receipt: Receipt,
 ) -> Result<Receipt, Error> {
     let table = &pipeline.target().table;
-    match connection.shape(table).await? {
-        Some(_) => Ok(receipt),
-        None => Err(plan::PlanError {
-            table: table.to_string(),
-            message: format!(
-                "isn't there, though batch `{}` has landed (run {}); bring it back, correct `target.table`, or, to load it anew, \
-                 give the pipeline another name or the batch another id",
-                receipt.batch_id, receipt.run_id
-            ),
-        }
-        .into()),
+    if connection.is_there(table).await? {
+        return Ok(receipt);
     }
+    Err(plan::PlanError {
+        table: table.to_string(),
+        message: format!(
+            "isn't there, though batch `{}` has landed (run {}); bring it back, correct `target.table`, or, to load it anew, \
+             give the pipeline another name or the batch another id",
+            receipt.batch_id, receipt.run_id
+        ),
+    }
+    .into())
 }
 
 async fn plan_for<C: Connection>(connection: &mut C, pipeline: &Pipeline) -> Result<TablePlan, Error> {

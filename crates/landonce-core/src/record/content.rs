@@ -71,18 +71,17 @@ impl<'t> Seen<'_, 't> {
     }
 }
 
-/// The JSON object of the fields that no column takes, each as it was written.
+/// The JSON object of the fields that no column takes, each value as it was written.
 pub(super) fn rest_text(layout: &Layout, members: &[(Json<'_>, Json<'_>)]) -> String {
     let mut out = String::from("{");
-    for ((_, rule), (name, value)) in layout.members.iter().zip(members) {
-        if rule.column.is_none() && !rule.is_marker {
-            if out.len() > 1 {
-                out.push(',');
-            }
-            out.push_str(name.raw());
-            out.push(':');
-            out.push_str(value.raw());
+    for &at in &layout.rest {
+        let (name, value) = members[at];
+        if out.len() > 1 {
+            out.push(',');
         }
+        out.push_str(name.raw());
+        out.push(':');
+        out.push_str(value.raw());
     }
     out.push('}');
     out

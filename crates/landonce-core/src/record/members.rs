@@ -69,6 +69,9 @@ pub(super) struct Layout {
     pub(super) members: Vec<(String, FieldRule)>,
     /// Member indexes sorted by name: the order of the canonical encoding.
     pub(super) sorted: Vec<usize>,
+    /// The members that no column takes, shorter names first: the order in which PostgreSQL keeps the names of a jsonb,
+    /// which spares it the sorting.
+    pub(super) rest: Vec<usize>,
 }
 
 impl Layout {
@@ -90,6 +93,12 @@ impl Layout {
             .collect();
         self.sorted = (0..members.len()).collect();
         self.sorted.sort_unstable_by(|&a, &b| self.members[a].0.as_bytes().cmp(self.members[b].0.as_bytes()));
+        let is_rest = |at: &usize| {
+            let rule = &self.members[*at].1;
+            rule.column.is_none() && !rule.is_marker
+        };
+        self.rest = self.sorted.iter().copied().filter(is_rest).collect();
+        self.rest.sort_by_key(|&at| self.members[at].0.len());
     }
 
     /// The index of the member of that name.

@@ -147,7 +147,7 @@ fn the_rest_is_the_record_less_its_columns_as_written() {
         reading.reader.read(br#"{"id":"x","n":5,"op":"c","b":1.50,"a":{"z":[1, 2]}}"#, Wanted::Row).unwrap();
     assert_eq!(
         row.values,
-        [Value::Text("x".into()), Value::Integer(5), Value::Json(r#"{"b":1.50,"a":{"z":[1, 2]}}"#.into())]
+        [Value::Text("x".into()), Value::Integer(5), Value::Json(r#"{"a":{"z":[1, 2]},"b":1.50}"#.into())]
     );
     assert!(!row.is_delete);
     assert!(reading.reader.read(br#"{"id":"x","op":"d"}"#, Wanted::Row).unwrap().is_delete);

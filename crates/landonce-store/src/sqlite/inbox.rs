@@ -136,9 +136,10 @@ pub(super) fn uuid(row: &Row<'_>, at: usize) -> rusqlite::Result<Uuid> {
     text.parse().map_err(|error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(error)))
 }
 
-/// Whether one of landonce's own tables is there.
+/// Whether a table of that name is there.
 pub(super) fn is_there(connection: &Connection, table: &str) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1)";
+    let sql =
+        "SELECT EXISTS (SELECT 1 FROM main.sqlite_schema WHERE type = 'table' AND name = ?1 COLLATE NOCASE)";
     connection.prepare_cached(sql)?.query_row([table], |row| row.get(0))
 }
 

@@ -99,7 +99,7 @@ impl Given {
     pub(crate) async fn execute(&self, sql: &str) {
         match &self.place {
             Place::Sqlite(_) => {
-                rusqlite::Connection::open(self.sqlite_path()).unwrap().execute_batch(sql).unwrap()
+                rusqlite::Connection::open(self.sqlite_path()).unwrap().execute_batch(sql).unwrap();
             }
             Place::Postgres(database) => database.client().await.batch_execute(sql).await.unwrap(),
         }
