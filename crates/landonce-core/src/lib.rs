@@ -2,9 +2,12 @@
 //!
 //! The modules in the order in which a record meets them:
 //!
-//! - [`column`], [`value`], [`number`]: types, and values that fit them exactly;
+//! - [`spec`], [`pipeline`]: what a user writes, and what it means, checked as a whole;
+//! - [`mod@column`], [`value`], [`number`], [`time`], [`geometry`]: types, and values that fit them exactly;
+//! - [`plan`]: a pipeline held against a catalogue: how records become rows of one table;
+//! - [`json`]: a strict scanner that keeps the text; [`record`]: from a text to key, digest and columns;
+//! - [`canonical`], [`identity`]: the bytes under keys and digests, version 1;
 //! - [`bad_record`]: why a record can't be taken;
-//! - [`plan`]: how records become rows of one table;
 //! - [`outcome`]: the counts that always add up;
 //! - [`retry`]: what to do about a failure.
 

@@ -2,7 +2,7 @@
 //!
 //! - [`seam`] is the contract, verb by verb; [`inbox`] and [`quarantine`] are the nouns it speaks of.
 //! - `sqlite/` and `postgres/` keep it, with mirrored files: know one, know both.
-//! - [`Store`] is a place to connect to, from a URL.
+//! - [`error`] carries the code that decides about a retry.
 #![warn(missing_docs)]
 
 pub mod error;

@@ -31,7 +31,7 @@ COMMENT ON TABLE landonce.migration IS 'Which of landonce''s migrations have bee
 /// Any number will do, as long as nobody else takes it: the first eight bytes of SHA-256 of `landonce migrate`.
 const LOCK: &str = "SELECT pg_catalog.pg_advisory_xact_lock(-6910924978858416547)";
 
-/// Everything that [`migrate`] does, as one script that may be run again: for a DBA whose ingest role makes no tables.
+/// Everything that a migration does, as one script that may be run again: for a DBA whose ingest role makes no tables.
 pub fn setup_sql() -> String {
     let mut sql =
         String::from("-- landonce's own tables. Run as a role that may create a schema; may be run again.\n");
