@@ -110,7 +110,7 @@ fn a_store_that_is_none_is_told() {
 exit 2
 --- stdout
 --- stderr
-error[L0102]: store: `mysql` is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE
+error[L0102]: store: `mysql:` is no store; known are sqlite:PATH and postgres://USER@HOST/DATABASE
   = help: landonce explain L0102
 
 "#]],

@@ -20,7 +20,12 @@ events.ndjson, record 1 (pipeline duty_event)
               sha256  a34393d1c8af3a19056113e37fa3a7c1a3e4e48c44ac64b2e55401c6dfb2bec4
               of      landonce:key:1 s 21 "B6-739-JFK-2013-03-03" s 19 "scheduled_departure" s 20 "2013-03-03T04:55:00Z"
   content     sha256  286520c9c077e29b81f99f5897a3ee9d932b90e07b2453e019317ca2cf989ebe (stored)
-              of      landonce:digest:1 o 135 {s 10 "event_kind" s 19 "scheduled_departure" s 9 "flight_id" s 21 "B6-739-JFK-2013-03-03" s 4… (63 more characters)
+              of      landonce:digest:1 o 135 {
+                        s 10 "event_kind" s 19 "scheduled_departure"
+                        s 9 "flight_id" s 21 "B6-739-JFK-2013-03-03"
+                        s 4 "gate" s 1 "7"
+                        s 11 "instant_utc" s 20 "2013-03-03T04:55:00Z"
+                      }
   columns     landonce_key     uuid   a34393d1-c8af-8a19-8561-13e37fa3a7c1
               landonce_digest  bytes  286520c9c077e29b81f99f5897a3ee9d932b90e07b2453e019317ca2cf989ebe
               flight_id        text   B6-739-JFK-2013-03-03
@@ -36,7 +41,12 @@ events.ndjson, record 2 (pipeline duty_event)
               sha256  2c833fd36e388fb5f4a135bebfa0daf70a3d6229502d0ba42eaffa908579363e
               of      landonce:key:1 s 21 "B6-739-JFK-2013-03-03" s 17 "scheduled_arrival" s 20 "2013-03-03T08:39:00Z"
   content     sha256  db2f9882b5e14b8b93f7cc62ff79e28a7db5f187ee597cfe449db18d75aa77d5 (stored)
-              of      landonce:digest:1 o 133 {s 10 "event_kind" s 17 "scheduled_arrival" s 9 "flight_id" s 21 "B6-739-JFK-2013-03-03" s 4 "… (61 more characters)
+              of      landonce:digest:1 o 133 {
+                        s 10 "event_kind" s 17 "scheduled_arrival"
+                        s 9 "flight_id" s 21 "B6-739-JFK-2013-03-03"
+                        s 4 "gate" s 1 "2"
+                        s 11 "instant_utc" s 20 "2013-03-03T08:39:00Z"
+                      }
   columns     landonce_key     uuid   2c833fd3-6e38-8fb5-b4a1-35bebfa0daf7
               landonce_digest  bytes  db2f9882b5e14b8b93f7cc62ff79e28a7db5f187ee597cfe449db18d75aa77d5
               flight_id        text   B6-739-JFK-2013-03-03
