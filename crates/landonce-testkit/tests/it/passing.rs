@@ -4,7 +4,7 @@ use bytes::Bytes;
 use futures_util::{SinkExt, TryStreamExt, future};
 use landonce_testkit::postgres;
 use landonce_testkit::proxy::{Fault, Proxy};
-use landonce_testkit::wait::within;
+use landonce_testkit::wait::{until, within};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -96,24 +96,22 @@ async fn a_failed_statement_passes_with_the_servers_own_words() {
 
 #[tokio::test]
 async fn a_cancel_request_passes() {
-    let (_database, proxy, client) = set_up().await;
+    let (database, proxy, client) = set_up().await;
     let cancel = client.cancel_token();
-    let stall = proxy.arm(Fault::StallAnswer("generate_series".into()));
+    let onlooker = connect(&database.url()).await;
+    // A simple query: once the server calls it active it is executing, and one request is enough.
     let endless =
-        tokio::spawn(
-            async move { client.execute("SELECT count(*) FROM generate_series(1, 1e15)", &[]).await },
-        );
-    // The answer that stalls is the error that the cancelling brings about.
-    within(10, "a cancel request to be heard", async {
-        while stall.fired() == 0 {
-            cancel.cancel_query(NoTls).await.unwrap();
-            tokio::task::yield_now().await;
-        }
+        tokio::spawn(async move { client.batch_execute("SELECT count(*) FROM generate_series(1, 1e15)").await });
+    until(10, "the query to be running", async || {
+        let running = "SELECT FROM pg_stat_activity WHERE datname = current_database()
+                       AND state = 'active' AND query = 'SELECT count(*) FROM generate_series(1, 1e15)'";
+        onlooker.query_opt(running, &[]).await.unwrap().map(|_| ())
     })
     .await;
-    proxy.resume();
+    cancel.cancel_query(NoTls).await.unwrap();
     let error = within(10, "the cancelled query", endless).await.unwrap().unwrap_err();
     assert_eq!(error.code().unwrap().code(), "57014");
+    assert_eq!(proxy.connections(), 2);
 }
 
 #[tokio::test]
