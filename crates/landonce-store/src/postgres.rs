@@ -21,6 +21,7 @@ mod migrate;
 mod numeric;
 mod quarantine;
 mod quote;
+mod reach;
 mod render;
 mod report;
 mod rows;
@@ -38,6 +39,7 @@ use tokio_postgres::{Client, GenericClient};
 pub use connect::Database;
 pub use joined::Joined;
 pub use migrate::{create_target_sql, setup_sql};
+pub use reach::Reach;
 pub use rows::{CopyRows, MakesRows};
 
 use crate::error::Result;

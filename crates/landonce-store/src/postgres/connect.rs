@@ -124,6 +124,11 @@ impl Database {
         }
     }
 
+    /// Connects, for reading only: a bare connection, without a session's transaction. Fails as [`Database::connect`] does.
+    pub async fn client(&self) -> Result<Client> {
+        Ok(self.connect().await?.client)
+    }
+
     async fn open(&self) -> Result<Session> {
         let mut config = self.config.clone();
         let is_local = config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));

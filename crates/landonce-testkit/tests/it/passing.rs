@@ -101,7 +101,9 @@ async fn a_cancel_request_passes() {
     let onlooker = connect(&database.url()).await;
     // A simple query: once the server calls it active it is executing, and one request is enough.
     let endless =
-        tokio::spawn(async move { client.batch_execute("SELECT count(*) FROM generate_series(1, 1e15)").await });
+        tokio::spawn(
+            async move { client.batch_execute("SELECT count(*) FROM generate_series(1, 1e15)").await },
+        );
     until(10, "the query to be running", async || {
         let running = "SELECT FROM pg_stat_activity WHERE datname = current_database()
                        AND state = 'active' AND query = 'SELECT count(*) FROM generate_series(1, 1e15)'";
