@@ -8,6 +8,7 @@ mod clones_in_place;
 mod clones_sqlite;
 mod command;
 mod command_folder;
+mod fixtures;
 mod input;
 mod recorder;
 mod report;
