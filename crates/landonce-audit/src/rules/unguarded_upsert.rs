@@ -1,0 +1,167 @@
+//! `unguarded-upsert`: rows that are equal are written again, at best for nothing, at worst with a new stamp.
+
+use sqlparser::ast::{Assignment, BinaryOperator, Expr};
+
+use super::counter_without_inbox::is_bump;
+use super::facts::flow::What;
+use super::facts::hit;
+use super::facts::tables::Name;
+use super::facts::value::{Bound, Volatile};
+use super::facts::write::{Conflict, Kind, Write, assigned, conflict, merge_updates};
+use crate::rule::{Hit, Level, Project, Rule};
+
+pub(super) const RULE: Rule = Rule {
+    id: "unguarded-upsert",
+    title: "an upsert writes rows that haven't changed",
+    why: "Every run rewrites every row it meets: dead rows, triggers and change feeds for nothing; and a stamp such as \
+          updated_at or a run's id says that something changed when nothing did.",
+    level: Level::Error,
+    check,
+};
+
+fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
+    let facts = &project.facts;
+    for flow in &facts.flows {
+        for event in &flow.events {
+            let (What::Sql { statement, writes, .. }, Some(bound)) = (&event.what, event.bound()) else {
+                continue;
+            };
+            for write in writes.iter().filter(|write| !facts.is_staging(&write.table)) {
+                let Some(found) = judge(bound, write) else { continue };
+                let name = &write.table.written;
+                let (level, message) = match &found.stamp {
+                    Some((column, volatile)) => (
+                        Level::Error,
+                        format!(
+                            "the upsert into {name} stamps {column} with {} at every run, on rows that haven't changed too",
+                            volatile.words()
+                        ),
+                    ),
+                    None => (
+                        Level::Warning,
+                        format!(
+                            "the upsert into {name} writes every row again, changed or not{}",
+                            found.more
+                        ),
+                    ),
+                };
+                hits.push(hit(
+                    flow.index,
+                    statement.find(found.keywords),
+                    level,
+                    message,
+                    fix(&write.table, &found),
+                ));
+            }
+        }
+    }
+}
+
+struct Found {
+    keywords: &'static str,
+    columns: Vec<String>,
+    stamp: Option<(String, Volatile)>,
+    more: &'static str,
+}
+
+fn judge(bound: Bound<'_>, write: &Write<'_>) -> Option<Found> {
+    match write.kind {
+        Kind::Insert(insert) => match conflict(insert) {
+            Conflict::Update(_, update) if update.selection.is_none() => {
+                found("on conflict", bound, &update.assignments, Some(insert), "")
+            }
+            // MySQL leaves equal rows alone by itself: only a stamp makes them differ.
+            Conflict::Duplicate(assignments) => {
+                found("on duplicate key update", bound, assignments, Some(insert), "")
+                    .filter(|found| found.stamp.is_some())
+            }
+            Conflict::Replace => Some(Found {
+                keywords: if insert.replace_into { "replace into" } else { "or replace" },
+                columns: Vec::new(),
+                stamp: None,
+                more: ": it is deleted and inserted, with a new generated number and ON DELETE CASCADE where there is one",
+            }),
+            _ => None,
+        },
+        Kind::Merge(merge) => found("when matched", bound, merge_updates(merge)?, None, ""),
+        _ => None,
+    }
+}
+
+fn found(
+    keywords: &'static str,
+    bound: Bound<'_>,
+    assignments: &[Assignment],
+    insert: Option<&sqlparser::ast::Insert>,
+    more: &'static str,
+) -> Option<Found> {
+    // Sums are for `counter-without-inbox`.
+    if assignments.iter().any(is_bump) {
+        return None;
+    }
+    let mut stamp = None;
+    let mut columns = Vec::new();
+    for assignment in assignments {
+        let names = assigned(assignment);
+        let name = names.join(", ");
+        let volatile = bound.volatile(&assignment.value).or_else(|| {
+            // EXCLUDED.loaded_at is what the INSERT gives to loaded_at.
+            let insert = insert?;
+            let from = excluded(&assignment.value)?;
+            let at = insert.columns.iter().position(|column| Name::of(column).bare == from)?;
+            super::facts::write::given(insert, at).into_iter().find_map(|expr| bound.volatile(expr))
+        });
+        let is_conditional = matches!(assignment.value, Expr::Case { .. });
+        match volatile {
+            Some(volatile) if !is_conditional && stamp.is_none() => stamp = Some((name, volatile)),
+            Some(_) => {}
+            None => columns.extend(names),
+        }
+    }
+    Some(Found { keywords, columns, stamp, more })
+}
+
+/// The column that `EXCLUDED.x` (or VALUES(x)) names.
+fn excluded(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::CompoundIdentifier(parts) if parts.first()?.value.eq_ignore_ascii_case("excluded") => {
+            Some(parts.last()?.value.to_ascii_lowercase())
+        }
+        Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("values") => {
+            Some(function.args.to_string().trim_matches(['(', ')']).to_ascii_lowercase())
+        }
+        Expr::BinaryOp { left, op: BinaryOperator::PGOverlap, .. } => excluded(left),
+        _ => None,
+    }
+}
+
+fn fix(table: &Name, found: &Found) -> String {
+    let name = &table.written;
+    let bare = &table.bare;
+    if found.keywords.starts_with("replace") || found.keywords.starts_with("or replace") {
+        return format!(
+            "Write INSERT INTO {name} … ON CONFLICT (the key) DO UPDATE SET … WHERE … IS DISTINCT FROM … instead (in MySQL ON DUPLICATE KEY UPDATE)."
+        );
+    }
+    let columns = if found.columns.is_empty() {
+        vec!["the columns that carry data".to_owned()]
+    } else {
+        found.columns.clone()
+    };
+    let list =
+        |from: &str| columns.iter().map(|column| format!("{from}.{column}")).collect::<Vec<_>>().join(", ");
+    match found.keywords {
+        "when matched" => format!(
+            "Write WHEN MATCHED AND ({}) IS DISTINCT FROM ({}) THEN UPDATE ….",
+            list(bare),
+            list("source")
+        ),
+        "on duplicate key update" => match &found.stamp {
+            Some((column, _)) => format!(
+                "Set {column} only where something changed, or let the column do it: {column} TIMESTAMP … ON UPDATE CURRENT_TIMESTAMP."
+            ),
+            None => String::new(),
+        },
+        _ => format!("Add WHERE ({}) IS DISTINCT FROM ({}) to the DO UPDATE.", list(bare), list("EXCLUDED")),
+    }
+}

@@ -1,0 +1,8 @@
+//! What is promised, one guarantee a file.
+
+#![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
+
+mod live;
+mod output;
+mod rules;
+mod rules_correct;
