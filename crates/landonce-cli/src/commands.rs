@@ -1,10 +1,12 @@
 //! One file a command: its arguments, what it checks before anything is touched, what it does.
 
+mod audit;
 mod completions;
 mod explain;
 mod init;
 mod key;
 mod plan;
+mod prove;
 mod quarantine;
 mod run;
 mod schema;
@@ -33,6 +35,10 @@ pub(crate) enum Command {
     Status(status::Args),
     /// Show bad records that were kept aside, or deliver them again.
     Quarantine(quarantine::Args),
+    /// Run any pipeline twice, kill it, cut its connection, and say what is wrong with it.
+    Prove(prove::Args),
+    /// Read code and SQL, and find what isn't safe to retry.
+    Audit(audit::Args),
     /// Make landonce's tables, or print the DDL for a DBA.
     Setup(setup::Args),
     /// Explain an error code.
@@ -58,6 +64,10 @@ pub(crate) enum Job {
     Status(status::Job),
     /// `quarantine …`
     Quarantine(quarantine::Job),
+    /// `prove`
+    Prove(prove::Job),
+    /// `audit`
+    Audit(audit::Job),
     /// `setup`
     Setup(setup::Job),
     /// `explain`
@@ -77,6 +87,8 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Key(args) => Job::Key(key::validate(args)?),
         Command::Status(args) => Job::Status(status::validate(&args)?),
         Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
+        Command::Prove(args) => Job::Prove(prove::validate(args)?),
+        Command::Audit(args) => Job::Audit(audit::validate(args)),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
         Command::Explain(args) => Job::Explain(args),
         Command::Schema => Job::Schema,
@@ -93,6 +105,8 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Key(job) => key::run(job, form).await,
         Job::Status(job) => status::run(job, form).await,
         Job::Quarantine(job) => quarantine::run(job, form, gate).await,
+        Job::Prove(job) => prove::run(job, form, gate).await,
+        Job::Audit(job) => audit::run(job, form).await,
         Job::Setup(job) => setup::run(job, form).await,
         Job::Explain(args) => explain::run(&args, form),
         Job::Schema => schema::run(),

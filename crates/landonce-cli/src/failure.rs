@@ -22,6 +22,13 @@ pub(crate) enum Failure {
         /// What the data says about what was meant.
         hint: Option<String>,
     },
+    /// A proof or an audit could not be made.
+    Tool {
+        /// `prove` or `audit`.
+        kind: &'static str,
+        /// Its error.
+        error: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// The system said so.
     System {
         /// What was being done.
@@ -47,16 +54,21 @@ impl Failure {
         match self {
             Self::Usage { message, .. } => message.clone(),
             Self::Library { error, .. } => error.to_string(),
+            Self::Tool { error, .. } => error.to_string(),
             Self::System { what, source } => format!("{what}: {source}"),
         }
     }
 
     /// The causes that the message doesn't tell by itself.
     pub(crate) fn causes(&self) -> Vec<String> {
-        let Self::Library { error, .. } = self else { return Vec::new() };
+        let error: &dyn std::error::Error = match self {
+            Self::Library { error, .. } => error,
+            Self::Tool { error, .. } => error.as_ref(),
+            Self::Usage { .. } | Self::System { .. } => return Vec::new(),
+        };
         let mut told = error.to_string();
         let mut causes = Vec::new();
-        let mut next = std::error::Error::source(error);
+        let mut next = error.source();
         while let Some(cause) = next {
             let text = cause.to_string();
             // Drivers put words of their own before the database's: the database's decide whether it is told already.
@@ -77,7 +89,7 @@ impl Failure {
                 let page = format!("landonce explain {}", error.code());
                 hint.iter().map(Into::into).chain([page.into()]).collect()
             }
-            Self::System { .. } => Vec::new(),
+            Self::Tool { .. } | Self::System { .. } => Vec::new(),
         }
     }
 
@@ -94,7 +106,7 @@ impl Failure {
     pub(crate) fn code(&self) -> Option<&'static str> {
         match self {
             Self::Library { error, .. } => Some(error.code().as_str()),
-            Self::Usage { .. } | Self::System { .. } => None,
+            Self::Usage { .. } | Self::Tool { .. } | Self::System { .. } => None,
         }
     }
 
@@ -103,6 +115,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => "usage",
             Self::System { .. } => "system",
+            Self::Tool { kind, .. } => kind,
             Self::Library { error, .. } => match error.kind() {
                 Kind::Pipeline => "pipeline",
                 Kind::Target => "target",
@@ -125,5 +138,17 @@ impl Failure {
 impl From<landonce::Error> for Failure {
     fn from(error: landonce::Error) -> Self {
         Self::Library { error, hint: None }
+    }
+}
+
+impl From<landonce_prove::Error> for Failure {
+    fn from(error: landonce_prove::Error) -> Self {
+        Self::Tool { kind: "prove", error: error.into() }
+    }
+}
+
+impl From<landonce_audit::Error> for Failure {
+    fn from(error: landonce_audit::Error) -> Self {
+        Self::Tool { kind: "audit", error: error.into() }
     }
 }

@@ -40,6 +40,8 @@ pub(crate) enum IsWritten {
     No,
     /// All of it; its receipt has been reported.
     Yes,
+    /// There was nothing to write: what had been made for the work is cleared away.
+    Cleared,
     /// A COMMIT is unanswered and the second signal didn't let us wait.
     Unknown,
 }
@@ -52,6 +54,8 @@ enum Phase {
     Committing,
     /// No COMMIT will be sent any more.
     Shut,
+    /// Nothing of the user's is written, and what was made for the work must be cleared away before the end.
+    Clearing,
 }
 
 #[derive(Debug)]
@@ -98,6 +102,19 @@ impl Gate {
         });
     }
 
+    /// The command writes nothing of the user's; when it is asked to stop it clears up, and ends by itself.
+    pub(crate) fn clears_up(&self) {
+        self.with(|inner| inner.phase = Phase::Clearing);
+    }
+
+    /// Waits until the command is asked to stop.
+    pub(crate) async fn stopped(&self) {
+        let mut ticks = tokio::time::interval(std::time::Duration::from_millis(50));
+        while !self.is_stopping() {
+            ticks.tick().await;
+        }
+    }
+
     /// Whether to stop before the next batch.
     pub(crate) fn is_stopping(&self) -> bool {
         self.with(|inner| inner.is_stopping)
@@ -128,7 +145,11 @@ pub(crate) async fn guard<T, F: Future<Output = T>>(
             done = &mut work => {
                 return match stopped_by {
                     // The command itself has reported what it had done by then.
-                    Some(signal) => Err(Interrupted { signal, is_written: IsWritten::Yes }),
+                    Some(signal) => {
+                        let cleared = gate.with(|inner| inner.phase == Phase::Clearing);
+                        let is_written = if cleared { IsWritten::Cleared } else { IsWritten::Yes };
+                        Err(Interrupted { signal, is_written })
+                    }
                     None => Ok(done),
                 };
             }

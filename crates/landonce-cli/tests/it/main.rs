@@ -16,6 +16,7 @@ mod json;
 mod key;
 mod plan;
 mod proposal;
+mod proven;
 mod races;
 mod readme;
 mod setup;
