@@ -2,12 +2,12 @@
 //!
 //! In the order in which a file goes through:
 //!
-//! - [`file`] walks the paths and knows a file's language.
+//! - [`mod@file`] walks the paths and knows a file's language.
 //! - [`sql`] parses statements by dialect; `code/` reads one host language a file into the steps of [`code`]: which
 //!   statements run, in which loops, transactions and handlers, beside which calls.
 //! - [`schema`] knows the tables: from the DDL among the files, or from a live database.
 //! - `rules/` has one file a rule, each a function of the above; [`rule`] is the contract, and the list.
-//! - [`finding`] is what comes out; `report/` writes it for terminals, JSON and SARIF; [`allow`] silences one.
+//! - [`finding`] is what comes out; `report/` writes it for terminals, JSON and SARIF; `allow` silences one.
 
 mod allow;
 pub mod code;
