@@ -8,13 +8,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use futures_util::StreamExt;
-use tokio_postgres::{Client, NoTls, Transaction};
+use tokio_postgres::{Client, Transaction};
 
 use self::catalog::{Relation, SequenceState};
 use super::name;
 use super::row::Writer;
 use super::{Column, Snapshot, Table};
 use crate::error::{Error, Result};
+use crate::wire::dial;
 
 /// Makes text exact and the same in every session, and the order of rows the same while nothing is written.
 const SETTINGS: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL extra_float_digits = 3; \
@@ -27,17 +28,17 @@ const SETTINGS: &str = "SET LOCAL search_path = pg_catalog; SET LOCAL extra_floa
 /// So many sequences are asked for their state at a time.
 const SEQUENCES_AT_ONCE: usize = 200;
 
-/// Connects without TLS and reads everything into files in this folder, which exists and is empty.
+/// Connects and reads everything into files in this folder, which exists and is empty.
 ///
 /// Fails when it can't connect, when a table can't be read (the message names it), and when the disk is full.
 pub async fn read(url: &str, folder: &Path) -> Result<Snapshot> {
-    connected(url, async |client| read_from(client, folder).await).await
+    read_from(&mut dial::connect(url).await?, folder).await
 }
 
 /// Moves every sequence of a clone on by so many steps; one that would be near its end then stays where it is. Done in one of the two clones of a calibration,
 /// before its run, it makes everything vary that comes from a sequence: also what holds such an id without a foreign key.
 pub async fn advance_sequences(url: &str, steps: u32) -> Result<()> {
-    connected(url, async |client| advance_sequences_of(client, steps).await).await
+    advance_sequences_of(&mut dial::connect(url).await?, steps).await
 }
 
 /// The same over a connection that is there and in no transaction.
@@ -56,19 +57,6 @@ pub async fn advance_sequences_of(client: &mut Client, steps: u32) -> Result<()>
         transaction.query(&statement, &[&i64::from(steps), &sequence.oid]).await.map_err(failed)?;
     }
     transaction.commit().await.map_err(failed)
-}
-
-/// Does something over a connection of its own.
-async fn connected<T>(url: &str, work: impl AsyncFnOnce(&mut Client) -> Result<T>) -> Result<T> {
-    let (mut client, connection) = tokio_postgres::connect(url, NoTls)
-        .await
-        .map_err(|error| Error::because("connecting to the database to read it failed", error))?;
-    let driver = tokio::spawn(connection);
-    let done = work(&mut client).await;
-    drop(client);
-    // The session has ended when the driver has: whoever drops the database next isn't in its way.
-    let _ = driver.await;
-    done
 }
 
 /// The same over a connection that is there and in no transaction.

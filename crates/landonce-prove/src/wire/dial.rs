@@ -4,41 +4,28 @@
 
 use std::io;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use landonce_store::postgres::Reach;
+use landonce_store::postgres::{Database, Reach};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect};
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config};
 
 use super::frame::SSL_REQUEST;
 use crate::error::{Error, Result};
 
-/// How long a server may take to let us in.
-const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a server may take to let the command in.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);
 
 /// Connects to the server of this URL, for our own questions. The connection lives as long as the client.
 ///
-/// Fails when the URL can't be read or the server doesn't let us in; the message names the place, never a password.
+/// Fails within seconds when the URL can't be read or the server doesn't let us in; the message names the place and says what
+/// to do, never a password.
 pub async fn connect(url: &str) -> Result<Client> {
-    let reach = read(url)?;
-    let place = reach.place();
-    let unreached = |source: tokio_postgres::Error| {
-        Error::because(format!("cannot connect to PostgreSQL at {place}"), source)
-    };
-    let mut config = reach.config;
-    config.connect_timeout(config.get_connect_timeout().copied().unwrap_or(PATIENCE));
-    // Whoever uses the client learns of the connection's end.
-    if let Some(tls) = reach.tls {
-        let (client, connection) = config.connect(tls).await.map_err(unreached)?;
-        tokio::spawn(connection);
-        return Ok(client);
-    }
-    let (client, connection) = config.connect(NoTls).await.map_err(unreached)?;
-    tokio::spawn(connection);
-    Ok(client)
+    // Its errors tell all there is: they have no cause that a reader would miss.
+    let told = |error: landonce_store::Error| Error::new(error.to_string());
+    Database::from_url(url).map_err(told)?.client().await.map_err(told)
 }
 
 fn read(url: &str) -> Result<Reach> {
