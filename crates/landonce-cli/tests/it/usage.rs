@@ -94,7 +94,7 @@ fn codes_have_pages() {
 exit 2
 --- stdout
 --- stderr
-error: `L9999` is no code of landonce's
+error: `L9999` is no code of landonce's, no finding of a proof and no rule of an audit
   = help: the codes are
   L0101  the pipeline file doesn't parse
   L0102  the pipeline makes no sense as a whole
