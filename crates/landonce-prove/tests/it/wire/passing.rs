@@ -121,7 +121,11 @@ async fn a_unix_socket_is_a_server_too() {
     run(&client, "INSERT INTO t VALUES (1)", false).await.unwrap();
     assert_eq!(dial::connect(&socket).await.unwrap().execute("DELETE FROM t", &[]).await.unwrap(), 1);
     let error = dial::connect("postgres://u:secret@127.0.0.1:1/d").await.unwrap_err();
-    assert_eq!(error.to_string(), "cannot connect to PostgreSQL at 127.0.0.1:1, database `d`, user `u`");
+    assert_eq!(
+        error.to_string(),
+        "cannot connect to PostgreSQL at 127.0.0.1:1, database `d`, user `u`: Connection refused (os error 111); nothing \
+         listens there: is the server running, and are host and port right?"
+    );
 }
 
 #[tokio::test]
