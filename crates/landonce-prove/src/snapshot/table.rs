@@ -132,15 +132,18 @@ impl Moments<'_> {
             Some(key) if !lost.is_empty() && !gained.is_empty() => changed::pairs(self, key, &lost, &gained)?,
             _ => Pairs::default(),
         };
-        // Within a group it can't be told which copy has gone, so an odd one may have been paired.
-        found.changed = pairs.count.min(found.added).min(found.removed);
-        found.changed_columns.clone_from(&pairs.columns);
-
         let mut examples = Examples::default();
+        let (mut went, mut came) = (0, 0);
         for number in 0..ones.len() {
             let counts = multiset::count(&mut ones, &mut others, number)?;
-            examples.look(number, &counts, &pairs, &mut ones, &mut others, found)?;
+            let paired = examples.look(number, &counts, &pairs, &mut ones, &mut others)?;
+            went += paired.went;
+            came += paired.came;
+            found.doubled += paired.doubled;
         }
+        // Within a group it can't be told which copy has gone, so more of it may have been paired than have.
+        found.changed = pairs.count.min(went).min(came);
+        found.changed_columns.clone_from(&pairs.columns);
         let mut samples = examples.load(one, other)?;
         samples.push(pairs.samples);
         Ok((gained, samples))
@@ -219,9 +222,18 @@ struct Examples {
     removed: Vec<u64>,
 }
 
+/// The rows of a bucket, by whether they are one half of a changed pair.
+struct Paired {
+    /// Rows that have gone and are.
+    went: u64,
+    /// Rows that have come and are.
+    came: u64,
+    /// Rows that have come and aren't, where equal ones were before.
+    doubled: u64,
+}
+
 impl Examples {
-    /// Looks through a bucket, and counts what is doubled there: rows that are more now and were some before, and aren't one
-    /// half of a changed pair.
+    /// Looks through a bucket, and counts there.
     fn look(
         &mut self,
         number: usize,
@@ -229,18 +241,20 @@ impl Examples {
         pairs: &Pairs,
         ones: &mut Buckets,
         others: &mut Buckets,
-        found: &mut TableDifference,
-    ) -> Result<()> {
+    ) -> Result<Paired> {
         let came = changed_in(others, number, &pairs.others)?;
         let went = changed_in(ones, number, &pairs.ones)?;
-        let unpaired = |group: &u128, pairs: &ByDigest<u64>, of: fn((u64, u64)) -> u64| {
-            let more = of(counts.get(group).copied().unwrap_or_default());
-            more.saturating_sub(pairs.get(group).copied().unwrap_or_default())
-        };
-        let surplus = |group: &u128| unpaired(group, &came, |(a, b)| b.saturating_sub(a));
-        let deficit = |group: &u128| unpaired(group, &went, |(a, b)| a.saturating_sub(b));
+        let of = |pairs: &ByDigest<u64>, group: &u128| pairs.get(group).copied().unwrap_or_default();
+        let more = |group: &u128| counts.get(group).map_or(0, |(a, b)| b.saturating_sub(*a));
+        let fewer = |group: &u128| counts.get(group).map_or(0, |(a, b)| a.saturating_sub(*b));
+        let surplus = |group: &u128| more(group).saturating_sub(of(&came, group));
+        let deficit = |group: &u128| fewer(group).saturating_sub(of(&went, group));
         let was_there = |group: &u128| counts.get(group).is_some_and(|(a, _)| *a > 0);
-        found.doubled += counts.keys().filter(|group| was_there(group)).map(surplus).sum::<u64>();
+        let paired = Paired {
+            went: went.iter().map(|(group, pairs)| fewer(group).min(*pairs)).sum(),
+            came: came.iter().map(|(group, pairs)| more(group).min(*pairs)).sum(),
+            doubled: counts.keys().filter(|group| was_there(group)).map(surplus).sum(),
+        };
         others.each(number, |record| {
             if surplus(&record.group) == 0 || pairs.others.contains(record.row) {
                 return;
@@ -258,7 +272,8 @@ impl Examples {
             if is_example && self.removed.len() < EXAMPLES {
                 self.removed.push(record.offset);
             }
-        })
+        })?;
+        Ok(paired)
     }
 
     fn load(&self, one: &Table, other: &Table) -> Result<Vec<Vec<Sample>>> {
