@@ -6,6 +6,7 @@
 
 mod calls;
 mod dbt;
+mod declared;
 mod go;
 mod java;
 mod javascript;
@@ -30,7 +31,7 @@ use crate::sql::Statement;
 
 /// Reads one file by its language. A frontend has the form `read_file(text) -> (functions, unread)`.
 pub(crate) fn read(file: &File, text: String) -> Unit {
-    let (functions, unread) = match file.language {
+    let (mut functions, unread) = match file.language {
         Language::Sql => sql::read_file(&text),
         Language::Python => python::read_file(&text),
         Language::Dbt => dbt::read_file(file, &text),
@@ -42,8 +43,17 @@ pub(crate) fn read(file: &File, text: String) -> Unit {
         Language::Rust => rust::read_file(&text),
         Language::Schema => (Vec::new(), Vec::new()),
     };
+    let mut known = Vec::new();
+    for function in &functions {
+        gather(&function.body, &mut known);
+    }
+    let known: Vec<Span> = known.iter().map(|it| it.span).collect();
+    functions.extend(declared::read_file(file, &text, &known));
     Unit { path: file.path.clone(), language: file.language, text: text.into(), functions, unread }
 }
+
+/// The callee of a statement that only declares a table: to a mapper, or for somebody who isn't in sight.
+pub(crate) const MAPPED: &str = "mapped";
 
 /// A stretch of a file: byte offsets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

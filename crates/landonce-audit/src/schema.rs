@@ -29,7 +29,11 @@ impl Schema {
         if let Some(table) = self.tables.get(name).or_else(|| self.tables.get(&name.to_lowercase())) {
             return Some(table);
         }
-        let (_, bare) = name.rsplit_once('.')?;
+        let (schema, bare) = name.rsplit_once('.')?;
+        // A schema that only the run knows: the table of that name, if there is but one.
+        if schema.contains('{') {
+            return self.tables.get(&bare.to_lowercase());
+        }
         self.tables.get(&bare.to_lowercase()).filter(|table| !table.name.contains('.'))
     }
 
@@ -115,6 +119,8 @@ pub struct Table {
     pub unique: Vec<Unique>,
     /// Columns that other tables' foreign keys point to.
     pub is_referenced: bool,
+    /// Declared to a mapper (SQLAlchemy), or in a string that no call takes: what writes to it isn't all in sight.
+    pub is_mapped: bool,
 }
 
 /// A column.

@@ -5,6 +5,8 @@
 
 mod calls;
 mod core;
+mod given;
+mod mapped;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -18,6 +20,7 @@ use tree_sitter::Node;
 
 use super::{Argument, Branch, Call, Function, Loop, Scope, Span, Step, Unread, Value};
 use crate::sql::Text;
+use given::Given;
 
 /// Deeper than this nobody writes.
 const DEEPEST: usize = 120;
@@ -44,8 +47,16 @@ pub(crate) fn read_file(text: &str) -> (Vec<Function>, Vec<Unread>) {
     let Some(tree) = super::syntax::parse(&tree_sitter_python::LANGUAGE.into(), text) else {
         return (Vec::new(), vec![Unread { span: whole, why: "it can't be read as Python".into() }]);
     };
+    let root = tree.root_node();
+    let (functions, unread) = read_tree(text, root, Given::default());
+    let given = Given::of(&functions);
+    if given.is_empty() { (functions, unread) } else { read_tree(text, root, given) }
+}
+
+fn read_tree(text: &str, root: Node<'_>, given: Given) -> (Vec<Function>, Vec<Unread>) {
     let mut reader = Reader {
         s: text,
+        given,
         functions: Vec::new(),
         unread: Vec::new(),
         module: Names::new(),
@@ -57,11 +68,11 @@ pub(crate) fn read_file(text: &str) -> (Vec<Function>, Vec<Unread>) {
         work: 0,
         branches: 0,
     };
-    let root = tree.root_node();
     reader.constants(root);
     reader.module = std::mem::take(&mut reader.names);
     let mut body = Vec::new();
     reader.block(root, &mut body);
+    let whole = Span { start: 0, end: text.len() };
     reader.functions.push(Function { name: String::new(), span: whole, decorators: Vec::new(), body });
     for (operator, callable) in &reader.callables {
         for function in reader.functions.iter_mut().filter(|it| it.name == *callable) {
@@ -109,6 +120,7 @@ fn imports_database(text: &str) -> bool {
 
 struct Reader<'t> {
     s: &'t str,
+    given: Given,
     functions: Vec<Function>,
     unread: Vec<Unread>,
     /// What the module's top gives.
@@ -338,6 +350,7 @@ impl<'t> Reader<'t> {
                 }
             }
             "class_definition" => {
+                self.mapped_class(node, out);
                 if let Some(body) = node.child_by_field_name("body") {
                     self.block(body, out);
                 }
@@ -443,9 +456,10 @@ impl<'t> Reader<'t> {
     fn function(&mut self, node: Node<'t>, decorators: Vec<String>) {
         let outer = self.names.clone();
         let branches = std::mem::take(&mut self.branches);
+        let own = node.child_by_field_name("name").map_or("", |it| self.source(it)).to_owned();
         if let Some(parameters) = node.child_by_field_name("parameters") {
             let mut cursor = parameters.walk();
-            for parameter in parameters.named_children(&mut cursor) {
+            for (at, parameter) in parameters.named_children(&mut cursor).enumerate() {
                 let name = match parameter.kind() {
                     "identifier" => Some(parameter),
                     "typed_parameter" => parameter.named_child(0),
@@ -453,6 +467,10 @@ impl<'t> Reader<'t> {
                 };
                 if let Some(name) = name.filter(|it| it.kind() == "identifier") {
                     self.forget(name);
+                    if self.given.is_clock(&own, at, self.source(name)) {
+                        let known = Known { text: None, value: Value::Clock, arguments: Vec::new() };
+                        self.names.insert(self.source(name).to_owned(), Rc::new(known));
+                    }
                 }
             }
         }
@@ -460,7 +478,7 @@ impl<'t> Reader<'t> {
         if let Some(block) = node.child_by_field_name("body") {
             self.block(block, &mut body);
         }
-        let name = node.child_by_field_name("name").map_or("", |it| self.source(it)).to_owned();
+        let name = own;
         // What a method gives to `self` is known to the methods after it.
         let given: Vec<_> = std::mem::replace(&mut self.names, outer)
             .into_iter()

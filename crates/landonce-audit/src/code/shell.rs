@@ -1,5 +1,7 @@
 //! Shell scripts: what psql, sqlite3 and mysql are given in arguments, here-documents, here-strings and pipes.
 
+use std::collections::BTreeMap;
+
 use tree_sitter::Node;
 
 use super::syntax::{self, callee, short, span};
@@ -19,7 +21,10 @@ pub(crate) fn read_file(text: &str) -> (Vec<Function>, Vec<Unread>) {
     let Some(tree) = syntax::parse(&tree_sitter_bash::LANGUAGE.into(), text) else {
         return (Vec::new(), vec![Unread { span: whole, why: "it can't be read as a shell script".into() }]);
     };
-    let mut reader = Reader { s: text, functions: Vec::new(), unread: Vec::new(), depth: 0 };
+    let mut reader =
+        Reader { s: text, names: BTreeMap::new(), functions: Vec::new(), unread: Vec::new(), depth: 0 };
+    reader.assignments(tree.root_node());
+    reader.names.retain(|_, value| matches!(value, Value::Clock | Value::Random));
     let mut body = Vec::new();
     reader.inner(tree.root_node(), &mut body);
     let matters = CLIENTS.iter().any(|it| text.contains(it));
@@ -65,6 +70,8 @@ fn after(client: &str, option: &str) -> Next {
 
 struct Reader<'t> {
     s: &'t str,
+    /// Variables that hold the clock's reading or chance wherever they are set.
+    names: BTreeMap<String, Value>,
     functions: Vec<Function>,
     unread: Vec<Unread>,
     depth: usize,
@@ -73,6 +80,26 @@ struct Reader<'t> {
 impl<'t> Reader<'t> {
     fn source(&self, node: Node<'t>) -> &'t str {
         self.s.get(node.byte_range()).unwrap_or("")
+    }
+
+    /// What the variables are set to. One that is set in several ways is nothing in particular.
+    fn assignments(&mut self, root: Node<'t>) {
+        let mut waiting = vec![root];
+        while let Some(node) = waiting.pop() {
+            if node.kind() == "variable_assignment"
+                && let (Some(name), Some(value)) =
+                    (node.child_by_field_name("name"), node.child_by_field_name("value"))
+            {
+                let value = value_of(self.source(value).trim_matches('"'));
+                let name = self.source(name).to_owned();
+                let kept = self.names.entry(name.clone()).or_insert_with(|| value.clone());
+                if *kept != value {
+                    *kept = Value::Name(name);
+                }
+            }
+            let mut cursor = node.walk();
+            waiting.extend(node.named_children(&mut cursor));
+        }
     }
 
     fn inner(&mut self, node: Node<'t>, out: &mut Vec<Step>) {
@@ -272,11 +299,9 @@ impl<'t> Reader<'t> {
                 text.push(written.trim_start_matches('$').trim_matches('\''), node.start_byte() + 2);
             }
             "simple_expansion" | "expansion" | "command_substitution" | "arithmetic_expansion" => {
-                text.push_hole(
-                    written.trim_start_matches('$').trim_matches(['{', '}']),
-                    value_of(written),
-                    span(node),
-                );
+                let name = written.trim_start_matches('$').trim_matches(['{', '}']);
+                let value = self.names.get(name).cloned().unwrap_or_else(|| value_of(written));
+                text.push_hole(name, value, span(node));
             }
             "string" | "concatenation" | "heredoc_body" | "string_content"
                 if node.named_child_count() > 0 && depth < 8 =>

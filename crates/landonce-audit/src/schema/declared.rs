@@ -6,7 +6,7 @@ use sqlparser::ast::{
 };
 
 use super::{Column, Schema, Table, Unique};
-use crate::code::Unit;
+use crate::code::{MAPPED, Unit};
 use crate::sql::{Statement, expr};
 
 /// Collects every declaration. What is declared twice is what it was first; columns and constraints are added.
@@ -14,11 +14,15 @@ pub(crate) fn collect(units: &[Unit]) -> Schema {
     let mut schema = Schema::default();
     let mut later = Vec::new();
     for (index, unit) in units.iter().enumerate() {
-        for statement in unit.uses().into_iter().flat_map(|it| &it.statements) {
-            match &statement.tree {
-                Tree::CreateTable(create) => create_table(&mut schema, create, statement, index),
-                Tree::CreateIndex(_) | Tree::AlterTable(_) => later.push(statement),
-                _ => {}
+        for usage in unit.uses() {
+            for statement in &usage.statements {
+                match &statement.tree {
+                    Tree::CreateTable(create) => {
+                        create_table(&mut schema, create, statement, index, usage.call.callee == MAPPED);
+                    }
+                    Tree::CreateIndex(_) | Tree::AlterTable(_) => later.push(statement),
+                    _ => {}
+                }
             }
         }
     }
@@ -40,13 +44,20 @@ pub(crate) fn collect(units: &[Unit]) -> Schema {
     schema
 }
 
-fn create_table(schema: &mut Schema, create: &CreateTable, statement: &Statement, unit: usize) {
+fn create_table(
+    schema: &mut Schema,
+    create: &CreateTable,
+    statement: &Statement,
+    unit: usize,
+    is_mapped: bool,
+) {
     let key = expr::name(&create.name);
     if schema.tables.contains_key(&key) || (create.columns.is_empty() && create.constraints.is_empty()) {
         return;
     }
     let span = statement.place(create.name.span());
-    let mut table = Table { name: written(&create.name), declared: Some((unit, span)), ..Table::default() };
+    let mut table =
+        Table { name: written(&create.name), declared: Some((unit, span)), is_mapped, ..Table::default() };
     for column in &create.columns {
         add_column(schema, &mut table, column, statement);
     }

@@ -190,6 +190,9 @@ impl<'t> Reader<'t> {
         if self.known_loads(&call, &method, &nodes, out) || self.sql_call(&call, &method, &nodes, out) {
             return;
         }
+        if method == "Table" {
+            self.mapped_table(node, out);
+        }
         if !SILENT.contains(&method.as_str()) && self.text_of(node).is_none() {
             out.push(Step::Call(call));
         }
@@ -266,7 +269,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A step for a statement that follows from a call.
-    fn synthetic(
+    pub(super) fn synthetic(
         sql: &str,
         call: &Call,
         arguments: Vec<Argument>,

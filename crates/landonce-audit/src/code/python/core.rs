@@ -241,6 +241,9 @@ impl<'t> Reader<'t> {
             let written = self.source(value);
             let value = if written.contains("excluded") {
                 format!("excluded.{}", quoted(last_word(written)))
+            } else if written.ends_with(&format!(".c.{name}")) {
+                // What the row holds: nothing is set.
+                quoted(&name)
             } else if self.value_of(value) == Value::Clock {
                 "now()".into()
             } else if written.contains('+') {
