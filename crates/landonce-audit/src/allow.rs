@@ -12,6 +12,9 @@ pub(crate) const BAD: Meta = Meta {
     id: "bad-allow",
     why: "A finding that is silenced without a reason, or under a name that no rule has, can't be judged by the next reader.",
 };
+/// When it is safe to take away a comment that allows nothing.
+pub(crate) const ALWAYS: &str = "Always: the comment does nothing.";
+
 /// The comment that allows has nothing to allow.
 pub(crate) const UNUSED: Meta = Meta {
     id: "unused-allow",

@@ -30,7 +30,7 @@ pub struct Finding {
     pub why: &'static str,
     /// What to do.
     pub fix: String,
-    /// Whether the fix changes nothing else.
+    /// Whether the fix changes no result for data that is right today.
     pub is_fix_safe: bool,
     /// The rule's page.
     pub docs: String,

@@ -15,6 +15,9 @@ pub struct Rule {
     pub why: &'static str,
     /// How much it matters.
     pub level: Level,
+    /// When the fix can be applied without a look; `None` where somebody has to decide every time. A fix is safe if it changes
+    /// no result for data that is right today.
+    pub safe_fix: Option<&'static str>,
     /// Looks at everything that was read. Order of findings doesn't matter.
     pub check: fn(&Project<'_>, &mut Vec<Hit>),
 }
@@ -60,7 +63,7 @@ pub struct Hit {
     pub message: String,
     /// What to do: one sentence, with SQL where SQL is the answer.
     pub fix: String,
-    /// Whether the fix changes nothing else that the program does.
+    /// Whether the fix is safe here, by what the rule's `safe_fix` says.
     pub is_fix_safe: bool,
 }
 

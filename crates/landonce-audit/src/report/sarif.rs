@@ -49,6 +49,15 @@ struct Descriptor {
     full_description: Message,
     help: Message,
     default_configuration: Configuration,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    properties: Option<Safety>,
+}
+
+/// When a rule's fix is safe.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Safety {
+    fix_is_safe_when: &'static str,
 }
 
 #[derive(Serialize)]
@@ -72,6 +81,15 @@ struct Outcome<'a> {
     locations: [Location<'a>; 1],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     suppressions: Vec<Suppression<'a>>,
+    properties: Properties<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Properties<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    fix: &'a str,
+    is_fix_safe: bool,
 }
 
 #[derive(Serialize)]
@@ -146,26 +164,48 @@ pub fn sarif(report: &Report) -> String {
 }
 
 fn descriptors() -> Vec<Descriptor> {
-    let mut found: Vec<Descriptor> =
-        rule::all().iter().map(|it| descriptor(it.id, it.title, it.why, level(it.level))).collect();
-    found.push(descriptor(allow::BAD.id, "a comment that allows without a reason", allow::BAD.why, "error"));
-    found.push(descriptor(allow::UNUSED.id, "a comment that allows nothing", allow::UNUSED.why, "warning"));
-    found.push(descriptor(crate::UNREAD.id, "what could not be read", crate::UNREAD.why, "note"));
+    let mut found: Vec<Descriptor> = rule::all()
+        .iter()
+        .map(|it| descriptor(it.id, it.title, it.why, level(it.level), it.safe_fix))
+        .collect();
+    found.push(descriptor(
+        allow::BAD.id,
+        "a comment that allows without a reason",
+        allow::BAD.why,
+        "error",
+        None,
+    ));
+    found.push(descriptor(
+        allow::UNUSED.id,
+        "a comment that allows nothing",
+        allow::UNUSED.why,
+        "warning",
+        Some(allow::ALWAYS),
+    ));
+    found.push(descriptor(crate::UNREAD.id, "what could not be read", crate::UNREAD.why, "note", None));
     found
 }
 
-fn descriptor(id: &'static str, title: &str, why: &str, level: &'static str) -> Descriptor {
+fn descriptor(
+    id: &'static str,
+    title: &str,
+    why: &str,
+    level: &'static str,
+    safe_fix: Option<&'static str>,
+) -> Descriptor {
     Descriptor {
         id,
         short_description: Message { text: title.to_owned() },
         full_description: Message { text: why.to_owned() },
         help: Message { text: format!("{why} See docs/reference/audit/{id}.md.") },
         default_configuration: Configuration { level },
+        properties: safe_fix.map(|fix_is_safe_when| Safety { fix_is_safe_when }),
     }
 }
 
 fn outcome<'a>(finding: &'a Finding, level: &'static str, rules: &[Descriptor]) -> Outcome<'a> {
-    let fix = if finding.fix.is_empty() { String::new() } else { format!(" Fix: {}", finding.fix) };
+    let safe = if finding.is_fix_safe { " (the fix is safe)" } else { "" };
+    let fix = if finding.fix.is_empty() { String::new() } else { format!(" Fix: {}{safe}", finding.fix) };
     let region = (!finding.source.is_empty()).then(|| Region {
         start_line: finding.line,
         start_column: finding.column,
@@ -182,6 +222,7 @@ fn outcome<'a>(finding: &'a Finding, level: &'static str, rules: &[Descriptor]) 
             physical_location: Physical { artifact_location: Artifact { uri: uri(&finding.file) }, region },
         }],
         suppressions: Vec::new(),
+        properties: Properties { fix: &finding.fix, is_fix_safe: finding.is_fix_safe },
     }
 }
 

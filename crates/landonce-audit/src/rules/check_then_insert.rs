@@ -2,7 +2,7 @@
 //! the same in between.
 
 use super::facts::flow::{Flow, Frame, What};
-use super::facts::tables::{Name, likely_key, natural_keys};
+use super::facts::tables::{Name, is_ledger_name, likely_key, natural_keys};
 use super::facts::write::{Conflict, Kind, columns, conflict, is_lock, is_write, relations, select_source};
 use super::facts::{hit, place};
 use super::unconditional_append::is_anti_join;
@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     why: "Two runs at once both look, both find nothing and both insert; the check is worth nothing without a unique key or a \
           lock.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -32,6 +33,8 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
                 if !matches!(conflict(insert), Conflict::None)
                     || facts.is_staging(&write.table)
                     || write.table.bare.contains('{')
+                    || is_ledger_name(&write.table)
+                    || flow.relies_on_key(at)
                 {
                     continue;
                 }

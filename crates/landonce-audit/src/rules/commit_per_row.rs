@@ -4,7 +4,7 @@ use sqlparser::ast::Statement as Tree;
 
 use super::facts::flow::{Event, Flow, Frame, What, is_commit};
 use super::facts::hit;
-use super::facts::tables::{Name, natural_keys};
+use super::facts::tables::{Name, is_ledger_name, natural_keys};
 use super::facts::write::{Boundary, Conflict, Kind, Write, boundary, conflict};
 use crate::code::Loop;
 use crate::file::Language;
@@ -16,6 +16,7 @@ pub(super) const RULE: Rule = Rule {
     why: "A crash leaves the first part of the batch and no record of where it ended, readers see half of it, and each commit \
           waits for the disk.",
     level: Level::Warning,
+    safe_fix: None,
     check,
 };
 
@@ -43,6 +44,14 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
             });
             let written = written_in(flow, rows);
             let Some(first) = written.first() else { continue };
+            // Each migration is committed with its line in the ledger.
+            if written
+                .iter()
+                .flat_map(|at| flow.events[*at].writes())
+                .any(|write| is_ledger_name(&write.table))
+            {
+                continue;
+            }
             // A claim per row, in the row's own transaction, is the way of consumers.
             if is_now_and_then || written.iter().any(|at| flow.is_claimed(*at, &has_key)) {
                 continue;
@@ -134,6 +143,9 @@ fn is_over_rows(inner: &Loop) -> bool {
     !OTHERS.iter().any(|word| head.contains(word))
         && !head.trim_start().starts_with("while")
         && !head.trim_start().starts_with("loop")
+        // for (;;), and Go's for without anything.
+        && !head.replace(' ', "").starts_with("for(;;)")
+        && head.trim() != "for"
 }
 
 /// The writes of data in a loop.

@@ -13,6 +13,9 @@ pub(super) const RULE: Rule = Rule {
     why: "A name says nothing about columns: a migration that builds the key anew under another name, or as a unique index, \
           breaks the statement, and one that changes the key's columns changes what counts as the same row without a word.",
     level: Level::Warning,
+    safe_fix: Some(
+        "The constraint is declared among the files or in the live schema, so its columns are known.",
+    ),
     check,
 };
 
@@ -30,7 +33,7 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
                 };
                 let known = facts.table(&write.table).and_then(|table| {
                     let bare = name.to_string().replace('"', "").to_ascii_lowercase();
-                    let unique = table.unique.iter().find(|unique| {
+                    let unique = table.unique.iter().filter(|unique| !unique.is_partial).find(|unique| {
                         unique
                             .name
                             .as_ref()
@@ -40,15 +43,20 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
                         .map(|unique| unique.columns.clone())
                         .or_else(|| bare.ends_with("_pkey").then(|| table.primary_key.clone()))
                 });
+                let is_fix_safe = known.as_ref().is_some_and(|columns| !columns.is_empty());
                 let columns =
                     known.map_or_else(|| format!("the columns of {name}"), |columns| columns.join(", "));
-                hits.push(hit(
+                let hit = hit(
                     flow.index,
                     statement.find("on conflict on constraint"),
                     Level::Warning,
-                    format!("the conflict of {} is found by the constraint's name {name}, which can stand for other columns tomorrow", write.table.written),
+                    format!(
+                        "the conflict of {} is found by the constraint's name {name}, which can stand for other columns tomorrow",
+                        write.table.written
+                    ),
                     format!("Name the columns: ON CONFLICT ({columns})."),
-                ));
+                );
+                hits.push(Hit { is_fix_safe, ..hit });
             }
         }
     }

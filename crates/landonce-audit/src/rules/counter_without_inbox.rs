@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{Assignment, BinaryOperator, Expr, Update, visit_expressions};
 
-use super::facts::flow::What;
+use super::facts::flow::{Flow, What};
 use super::facts::hit;
 use super::facts::tables::{Name, natural_keys};
 use super::facts::write::{Conflict, Kind, assigned, conflict};
@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     title: "a number is added to without a record of what was added",
     why: "A retry whose first attempt had been committed adds the same amount again, and the sum keeps no trace of it.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -42,7 +43,7 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
                     _ => None,
                 };
                 let Some(bump) = bump else { continue };
-                if flow.is_claimed(at, &has_key) {
+                if flow.is_claimed(at, &has_key) || is_behind_update(flow, at) || moves_on(write.kind) {
                     continue;
                 }
                 let (name, column) = (&write.table.written, assigned(bump).join(", "));
@@ -58,6 +59,33 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
     }
 }
 
+/// Whether what is counted was taken by an UPDATE of the same transaction that finds it once only: it changes what its own
+/// WHERE asks for, or takes rows that nobody else has locked.
+fn is_behind_update(flow: &Flow<'_>, at: usize) -> bool {
+    (0..at).any(|earlier| {
+        let What::Sql { statement, writes, .. } = &flow.events[earlier].what else { return false };
+        let is_taken = writes.iter().any(|write| match write.kind {
+            Kind::Update(update) => {
+                is_compare_and_set(update)
+                    || statement.tree.to_string().to_ascii_lowercase().contains("skip locked")
+            }
+            _ => false,
+        });
+        let is_asked = flow.events[earlier..at].iter().any(|between| matches!(between.what, What::Test(_)));
+        is_taken && is_asked && flow.is_together(earlier, at)
+    })
+}
+
+/// Whether the same UPDATE says how far the work has come: then the next run starts behind what was counted.
+fn moves_on(kind: Kind<'_>) -> bool {
+    let Kind::Update(update) = kind else { return false };
+    update.assignments.iter().filter(|one| !is_bump(one)).flat_map(assigned).any(|name| {
+        ["cursor", "offset", "checkpoint", "watermark", "bookmark", "last_id", "last_key", "high_water"]
+            .iter()
+            .any(|word| name.contains(word))
+    })
+}
+
 /// The assignment as it is written, if it is found as such.
 fn column_place(text: &str, bump: &Assignment, column: &str) -> String {
     let written = bump.to_string();
@@ -71,8 +99,9 @@ fn column_place(text: &str, bump: &Assignment, column: &str) -> String {
 /// `x = x + 1`, `x = t.x - $1`, `x = coalesce(t.x, 0) + excluded.x`, `list = list || $1`.
 pub(super) fn is_bump(assignment: &Assignment) -> bool {
     // These count attempts and versions: a repeated attempt is another attempt.
-    const COUNTED: [&str; 14] = [
+    const COUNTED: [&str; 15] = [
         "attempt",
+        "_try",
         "retr",
         "version",
         "revision",

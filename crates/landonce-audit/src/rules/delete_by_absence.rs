@@ -19,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
     title: "rows are deleted because they are missing from what came",
     why: "A file that was cut, an empty answer or a failed page looks just like rows that are gone, and takes good data with it.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -186,8 +187,8 @@ fn absence(facts: &Facts<'_>, flow: &Flow<'_>, delete: &Delete, target: &Name) -
             Expr::In { target: InTarget::Subquery(query), negated: true, .. }
             | Expr::Exists { subquery: query, negated: true } => relations(query),
             Expr::In { target: InTarget::List(list), negated: true, .. } => {
-                // NOT IN ('done', 'failed') names states, not rows.
-                let is_bound = list.iter().any(|item| matches!(item, Expr::Value(value) if matches!(value.value, sqlparser::ast::Value::Placeholder(_))));
+                // NOT IN ('done', 'failed') names states, NOT IN ($1, $2) two rows; a list of any length is one placeholder.
+                let is_bound = matches!(list.as_slice(), [Expr::Value(value)] if matches!(value.value, sqlparser::ast::Value::Placeholder(_)));
                 if !is_bound {
                     return ControlFlow::Continue(());
                 }

@@ -1,6 +1,7 @@
 //! What the rules ask about: statements ([`write`]), the order of steps and their transactions ([`flow`]), tables and
-//! their keys ([`tables`]), and values ([`value`]). No rule is in here.
+//! their keys ([`tables`]), values ([`value`]), and calls to the outside ([`effect`]). No rule is in here.
 
+pub(crate) mod effect;
 pub(crate) mod flow;
 pub(crate) mod tables;
 pub(crate) mod value;
@@ -12,6 +13,7 @@ use std::fmt;
 use sqlparser::ast::Statement as Tree;
 
 use crate::code::{Span, Unit};
+use crate::file::Language;
 use crate::rule::{Hit, Level};
 use crate::schema::{Schema, Table};
 use crate::sql::Statement;
@@ -39,7 +41,8 @@ impl<'a> Facts<'a> {
             }
             let is_left_out = tables::is_migration(unit);
             let habit = Habit::of(unit);
-            for function in &unit.functions {
+            let tests = tests_from(unit);
+            for function in unit.functions.iter().filter(|it| it.span.start < tests) {
                 let flow = Flow::of(index, unit, function, &habit);
                 for event in &flow.events {
                     if let What::Sql { statement, .. } = event.what
@@ -55,6 +58,13 @@ impl<'a> Facts<'a> {
             }
         }
         Self { schema, flows, temporary }
+    }
+
+    /// The functions of one file.
+    pub(crate) fn of_unit(&self, index: usize) -> &[Flow<'a>] {
+        let start = self.flows.partition_point(|flow| flow.index < index);
+        let end = self.flows.partition_point(|flow| flow.index <= index);
+        &self.flows[start..end]
     }
 
     /// What is known of a table's columns and keys.
@@ -73,6 +83,12 @@ impl<'a> Facts<'a> {
     pub(crate) fn is_staging(&self, name: &Name) -> bool {
         self.temporary.contains(&name.bare) || tables::is_staging_name(name)
     }
+}
+
+/// Where the tests of a Rust file begin: by custom they are its last module.
+fn tests_from(unit: &Unit) -> usize {
+    let found = (unit.language == Language::Rust).then(|| unit.text.find("#[cfg(test)]\nmod ")).flatten();
+    found.unwrap_or(usize::MAX)
 }
 
 impl fmt::Debug for Facts<'_> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::tables::{Name, is_test, likely_key, natural_keys};
+use super::facts::tables::{Name, is_ledger_name, is_test, likely_key, natural_keys};
 use super::facts::write::Kind;
 use super::unconditional_append::appends;
 use crate::code::Span;
@@ -15,6 +15,7 @@ pub(super) const RULE: Rule = Rule {
     why: "Every copy of a row gets a number of its own, so the database takes the second delivery for a new row and no \
           conflict clause can ever fire.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -50,8 +51,9 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
                     .any(|write| write.table.is(&name) && !matches!(write.kind, Kind::Create | Kind::Drop))
             })
         });
-        // Everything that writes to it is guarded by other means.
-        if by.is_none() && is_written {
+        // Everything that writes to it is guarded by other means; or what writes to it isn't in sight.
+        let is_unseen = table.is_mapped || name.bare.contains('{') || is_ledger_name(&name);
+        if by.is_none() && (is_written || is_unseen) {
             continue;
         }
         let key = &table.primary_key;

@@ -20,6 +20,7 @@ pub(super) const RULE: Rule = Rule {
     title: "a key is joined of parts without a separator",
     why: "(\"12\", \"3\") and (\"1\", \"23\") make the same key, so one row silently takes the place of another.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 

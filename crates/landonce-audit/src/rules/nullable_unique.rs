@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     why: "NULL is equal to nothing, not even to NULL: a row with a NULL in its key is inserted again at every delivery, past the \
           unique key and past ON CONFLICT.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -68,7 +69,7 @@ fn check(project: &Project<'_>, hits: &mut Vec<Hit>) {
             });
             // Another key says what a row is; this one is a rule about a property that may be absent.
             let has_other = natural_keys(table).iter().any(|key| *key != unique.columns.as_slice());
-            if has_other && !is_target {
+            if (has_other || table.is_mapped) && !is_target {
                 continue;
             }
             let place =

@@ -19,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
     why: "A retry after midnight, a late run or a backfill works on another day than the run it repeats: one day stays half \
           loaded, another is loaded twice.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 

@@ -1,6 +1,6 @@
 //! `retry-on-constraint-error`: what can't succeed is tried again.
 
-use super::facts::flow::{Frame, What};
+use super::facts::flow::{Frame, What, is_key_error};
 use super::facts::hit;
 use super::facts::write::is_write;
 use crate::code::{Handler, Loop, Step};
@@ -12,6 +12,7 @@ pub(super) const RULE: Rule = Rule {
     why: "A broken constraint, a bad value or a missing column fails in the same way at every attempt: the retries only hide the \
           error, and a duplicate that means `done already` is taken for a failure.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -95,14 +96,6 @@ fn first_that_takes_constraints(handlers: &[Handler]) -> Option<&Handler> {
                     )
             })
     })
-}
-
-/// Whether this is the error of a key that refuses a row, among others.
-pub(super) fn is_key_error(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["integrity", "uniqueviolation", "duplicate", "constraintviolation", "unique_violation"]
-        .iter()
-        .any(|word| name.contains(word))
 }
 
 /// Loops that try again: by the name of what they count, or because they only stop when something has worked.

@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
           before is out of date: only the whole transaction can be tried again. A driver that does let it through repeats one \
           part and loses another.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 

@@ -3,15 +3,15 @@
 use sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, SetOperator};
 
 use super::check_then_insert;
-use super::facts::flow::{Event, Flow, Frame, What, last};
-use super::facts::tables::{Name, likely_key, natural_keys};
-use super::facts::value::{argument_words, words};
+use super::facts::flow::{Flow, What, last};
+use super::facts::tables::{Name, is_error_log, is_ledger_name, likely_key, natural_keys};
+use super::facts::value::argument_words;
 use super::facts::write::{Conflict, Kind, Write, columns, conflict, relations, select_source};
 use super::facts::{Facts, hit, place};
-use super::retry_on_constraint_error::is_key_error;
 use crate::code::{Call, Span, Value};
 use crate::file::Language;
 use crate::rule::{Hit, Level, Project, Rule};
+use crate::sql::{HOLE, Statement};
 
 pub(super) const RULE: Rule = Rule {
     id: "unconditional-append",
@@ -19,6 +19,7 @@ pub(super) const RULE: Rule = Rule {
     why: "A retry, a second delivery or a second run adds the same rows again, and nothing in the table can tell the copies \
           apart.",
     level: Level::Error,
+    safe_fix: None,
     check,
 };
 
@@ -114,7 +115,7 @@ pub(super) fn appends(facts: &Facts<'_>) -> Vec<Append> {
             match &event.what {
                 What::Sql { statement, writes, .. } => {
                     for write in writes {
-                        let Some((by, columns)) = append(facts, write, is_model) else { continue };
+                        let Some((by, columns)) = append(facts, statement, write, is_model) else { continue };
                         let keywords = if by == "COPY" { "copy" } else { "insert into" };
                         let span = place(statement, keywords, &write.table);
                         found.extend(guard(facts, flow, at, &write.table).map(|guard| Append {
@@ -157,9 +158,15 @@ pub(super) fn appends(facts: &Facts<'_>) -> Vec<Append> {
 }
 
 /// What a write appends by, if it appends.
-fn append(facts: &Facts<'_>, write: &Write<'_>, is_model: bool) -> Option<(&'static str, Vec<String>)> {
+fn append(
+    facts: &Facts<'_>,
+    statement: &Statement,
+    write: &Write<'_>,
+    is_model: bool,
+) -> Option<(&'static str, Vec<String>)> {
     // A table whose name only the run knows is told of as what could not be read.
-    if facts.is_staging(&write.table) || write.table.bare.contains('{') {
+    let name = &write.table;
+    if facts.is_staging(name) || name.bare.contains('{') || is_ledger_name(name) || is_error_log(name) {
         return None;
     }
     match write.kind {
@@ -168,7 +175,10 @@ fn append(facts: &Facts<'_>, write: &Write<'_>, is_model: bool) -> Option<(&'sta
             let is_plain = matches!(conflict(insert), Conflict::None) && insert.or.is_none();
             let is_checked =
                 !is_model && select_source(insert).is_some_and(|query| is_anti_join(query, &write.table));
-            (is_plain && !is_checked).then(|| ("INSERT", columns(insert, facts.table(&write.table))))
+            // SQLite's rowid is a key, whatever the table declares.
+            let is_numbered = insert.columns.iter().any(|column| Name::of(column).bare == "rowid");
+            (is_plain && !is_checked && !is_numbered && !has_open_end(statement))
+                .then(|| ("INSERT", columns(insert, facts.table(&write.table))))
         }
         Kind::Copy(idents) => {
             let named: Vec<String> = idents.iter().map(|ident| ident.value.to_ascii_lowercase()).collect();
@@ -176,6 +186,29 @@ fn append(facts: &Facts<'_>, write: &Write<'_>, is_model: bool) -> Option<(&'sta
         }
         _ => None,
     }
+}
+
+/// Whether a part that only the run knows follows the rows, where a conflict clause would stand.
+fn has_open_end(statement: &Statement) -> bool {
+    let lower = statement.text.to_ascii_lowercase();
+    let Some((_, mut rest)) = lower.split_once("values") else { return false };
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        if !rest.starts_with('(') {
+            break;
+        }
+        let mut depth = 0_usize;
+        let end = rest.char_indices().find_map(|(at, c)| {
+            depth = match c {
+                '(' => depth + 1,
+                ')' => depth.saturating_sub(1),
+                _ => depth,
+            };
+            (depth == 0).then_some(at + 1)
+        });
+        rest = end.and_then(|end| rest.get(end..)).unwrap_or_default();
+    }
+    rest.starts_with(['{', '+', HOLE]) || rest.starts_with("${") || rest.starts_with("\"{")
 }
 
 /// Whether the query leaves out what the table has already. Whether that is enough is for `check-then-insert`.
@@ -227,7 +260,7 @@ struct Before {
 /// `None` where something around the append keeps it from being repeated.
 fn guard(facts: &Facts<'_>, flow: &Flow<'_>, at: usize, table: &Name) -> Option<Before> {
     let has_key = |name: &Name| facts.table(name).is_some_and(|table| !natural_keys(table).is_empty());
-    if relies_on_key(&flow.events[at])
+    if flow.relies_on_key(at)
         || flow.is_claimed(at, &has_key)
         || check_then_insert::is_checked(flow, at, table)
     {
@@ -256,13 +289,6 @@ fn guard(facts: &Facts<'_>, flow: &Flow<'_>, at: usize, table: &Name) -> Option<
         return None;
     }
     Some(before)
-}
-
-/// Whether a handler around it takes the error of a key that refuses the row: then there is such a key.
-fn relies_on_key(event: &Event<'_>) -> bool {
-    event.path.iter().any(|frame| {
-        matches!(frame, Frame::Try(tried) if tried.handlers.iter().flat_map(|handler| &handler.catches).any(|name| is_key_error(name)))
-    })
 }
 
 /// A call that appends, and the table that it appends to.
@@ -294,9 +320,9 @@ fn append_by_call(call: &Call) -> Option<(&'static str, Name)> {
         "insert_rows" if argument_words(&call.arguments).contains("replace") => None,
         "insert_rows" => Some(("insert_rows", Name::text(&text("table", 0)?))),
         "load_table_from_dataframe" if !argument_words(&call.arguments).contains("write_truncate") => {
-            let mut found = String::new();
-            words(&call.arguments.get(1)?.value, &mut found);
-            Some(("load_table_from_dataframe", Name::text(found.trim())))
+            // A name that only the run knows is, more often than not, that of a table for this run.
+            let Value::Text(table) = &call.arguments.get(1)?.value else { return None };
+            Some(("load_table_from_dataframe", Name::text(table)))
         }
         _ => None,
     }

@@ -87,6 +87,34 @@ impl<'a> Event<'a> {
     }
 }
 
+/// Whether this is the error of a key that refuses a row, among others.
+pub(crate) fn is_key_error(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["integrity", "uniqueviolation", "duplicate", "constraintviolation", "unique_violation"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// Whether a text tells the error of a key that refuses a row from others.
+fn tells_key_errors(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    [
+        "23505",
+        "1062",
+        "er_dup",
+        "p2002",
+        "sqlite_constraint",
+        "isunique",
+        "is_unique",
+        "unique violation",
+        "unique constraint",
+        "uniqueconstraint",
+    ]
+    .iter()
+    .any(|word| text.contains(word))
+        || is_key_error(&text)
+}
+
 /// The last part of a callee: `commit` of `self.conn.commit`.
 pub(crate) fn last(callee: &str) -> &str {
     callee.trim_end_matches("()").rsplit(['.', ':']).next().unwrap_or_default()
@@ -156,6 +184,22 @@ impl<'a> Flow<'a> {
             event.writes().iter().any(|write| !matches!(write.kind, Kind::Drop | Kind::Create))
                 || event.call().is_some_and(is_written_by_call)
         })
+    }
+
+    /// Whether the error of a key that refuses the row is taken: then there is such a key.
+    pub(crate) fn relies_on_key(&self, at: usize) -> bool {
+        let text = |span: Span| self.unit.text.get(span.start..span.end).unwrap_or_default();
+        // Go and Rust have no handlers: the function looks at what it was given back.
+        let is_told = matches!(self.unit.language, Language::Go | Language::Rust)
+            && tells_key_errors(text(Span { start: self.events[at].span.end, end: self.function.span.end }));
+        is_told
+            || self.events[at].path.iter().any(|frame| match frame {
+                Frame::Try(tried) => tried.handlers.iter().any(|handler| {
+                    handler.catches.iter().any(|name| is_key_error(name))
+                        || tells_key_errors(text(handler.span))
+                }),
+                _ => false,
+            })
     }
 
     /// Whether two steps stand or fall together.

@@ -87,13 +87,58 @@ pub(crate) fn is_inbox_name(name: &Name) -> bool {
         || ["batches", "loads", "imports", "offsets", "consumer_offsets"].contains(&name.bare.as_str())
 }
 
+/// Tables in which a tool for migrations keeps its ledger: what is written there is asked for before.
+pub(crate) fn is_ledger_name(name: &Name) -> bool {
+    ["migration", "schema_version", "schemaversion", "schema_history", "alembic_version", "changelog"]
+        .iter()
+        .any(|word| name.bare.contains(word))
+}
+
+/// Tables of what went wrong: another attempt's error is another row by right.
+pub(crate) fn is_error_log(name: &Name) -> bool {
+    ["error", "errors", "failure", "failures", "attempt", "attempts"]
+        .iter()
+        .any(|word| name.bare.rsplit('_').next() == Some(word))
+}
+
+/// Columns that say until when, or since when, somebody is alive or holds something.
+pub(crate) fn is_lease(column: &str) -> bool {
+    [
+        "last_seen",
+        "last_active",
+        "last_ping",
+        "last_beat",
+        "heartbeat",
+        "keepalive",
+        "expire",
+        "lease",
+        "locked",
+        "lock_until",
+        "claimed_until",
+        "visible_at",
+        "alive",
+    ]
+    .iter()
+    .any(|word| column.contains(word))
+}
+
 /// Whether a file holds tests: what it writes is thrown away.
 pub(crate) fn is_test(path: &Path) -> bool {
     let is_folder = path.parent().is_some_and(|folder| {
         folder.components().any(|part| {
             matches!(
                 part.as_os_str().to_str(),
-                Some("tests" | "test" | "__tests__" | "testdata" | "testing" | "spec" | "e2e" | "unit_tests")
+                Some(
+                    "tests"
+                        | "test"
+                        | "__tests__"
+                        | "testdata"
+                        | "testing"
+                        | "spec"
+                        | "e2e"
+                        | "unit_tests"
+                        | "benches"
+                )
             )
         })
     });
@@ -103,7 +148,7 @@ pub(crate) fn is_test(path: &Path) -> bool {
         || stem.starts_with("test_")
         || stem.ends_with("_test")
         || stem.ends_with("Test")
-        || stem == "conftest"
+        || matches!(stem, "conftest" | "tests" | "test")
         || name.contains(".test.")
         || name.contains(".spec.")
 }
