@@ -10,6 +10,11 @@ use crate::code::{Call, Span, Value};
 /// What a step does to the outside, if it isn't known to do it once.
 pub(crate) fn effect(flow: &Flow<'_>, at: usize) -> Option<&'static str> {
     let call = flow.events[at].call()?;
+    // What stands around a call is only looked at where its name may mean something: functions can be very long.
+    let name = last(&call.callee).to_ascii_lowercase();
+    if !WORDS.iter().any(|word| name.contains(word)) {
+        return None;
+    }
     let asked =
         Asked { flow, call, words: argument_words(&call.arguments), written: written(flow, at, call) };
     if asked.is_keyed() {
@@ -17,6 +22,37 @@ pub(crate) fn effect(flow: &Flow<'_>, at: usize) -> Option<&'static str> {
     }
     asked.by_http().or_else(|| asked.by_mail()).or_else(|| asked.by_queue()).or_else(|| asked.by_program())
 }
+
+/// Words of which one is in the name of every call that is looked at.
+const WORDS: [&str; 27] = [
+    "post",
+    "patch",
+    "request",
+    "do",
+    "send",
+    "exchange",
+    "execute",
+    "newcall",
+    "fetch",
+    "axios",
+    "got",
+    "ky",
+    "needle",
+    "urlopen",
+    "mail",
+    "upload",
+    "publish",
+    "put_",
+    "produce",
+    "create",
+    "run",
+    "call",
+    "check_output",
+    "popen",
+    "curl",
+    "system",
+    "exec",
+];
 
 /// A call with what is known of it.
 struct Asked<'a> {
