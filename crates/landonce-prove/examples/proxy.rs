@@ -1,5 +1,6 @@
 //! A proxy without faults before a PostgreSQL server: prints the URL that leads through it, and serves until its standard
-//! input closes. scripts/bench-proxy measures with it what the wire costs.
+//! input closes. scripts/bench-proxy measures with it what the wire costs. The runtime is as the program's, and as there the
+//! proxy has a thread of its own.
 //!
 //!     cargo run --release -p landonce-prove --example proxy -- postgres://localhost/db
 
@@ -10,13 +11,9 @@ use std::io::{Read, Write};
 use landonce_prove::wire::Proxy;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut arguments = std::env::args().skip(1);
-    let url = arguments.next().ok_or("usage: proxy postgres://… [single]")?;
-    let mut runtime = match arguments.next() {
-        None => tokio::runtime::Builder::new_multi_thread(),
-        Some(_) => tokio::runtime::Builder::new_current_thread(),
-    };
-    runtime.enable_all().build()?.block_on(async {
+    let url = std::env::args().nth(1).ok_or("usage: proxy postgres://…")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(async {
         let proxy = Proxy::start(&url).await?;
         println!("{}", proxy.url());
         std::io::stdout().flush()?;

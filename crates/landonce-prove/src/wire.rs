@@ -10,8 +10,8 @@
 //! (INSERT, UPDATE, DELETE, MERGE, COPY FROM, DDL, TRUNCATE, SELECT INTO, CALL, DO, EXECUTE, COMMIT, END …). Fetching on
 //! from a portal is no other statement, a text of several statements is one, and a COMMIT without writes is no write.
 //!
-//! - `session.rs` starts a connection and ends it; `frontend.rs` is the client's direction, `backend.rs` the server's, and
-//!   `flow.rs` between them knows which answer belongs to which request.
+//! - `serving.rs` is the thread that serves all connections, `session.rs` starts one and ends it; `frontend.rs` is the
+//!   client's direction, `backend.rs` the server's, and `flow.rs` between them knows which answer belongs to which request.
 //! - `ledger.rs` is shared by all connections: the statements, the faults, and which of them fires at what.
 //! - `sql.rs` tells what a statement is by its text, `frame.rs` reads and makes frames, [`dial`] connects to the server.
 //! - `mysql.rs` is the same before MySQL and MariaDB, with the same ledger and faults. [`Wire`] is either.
@@ -24,6 +24,7 @@ mod frontend;
 mod ledger;
 #[cfg(feature = "mysql")]
 pub mod mysql;
+mod serving;
 mod session;
 mod sql;
 
@@ -31,22 +32,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::{JoinHandle, JoinSet};
 
 use crate::error::{Error, Result};
 use dial::Upstream;
 use flow::Flow;
 use ledger::{Charge, Ledger};
+use serving::Serving;
 
-/// A running proxy. Dropping it cuts every connection through it.
+/// A running proxy, on a thread of its own. Dropping it cuts every connection through it.
 #[derive(Debug)]
 pub struct Proxy {
     url: String,
-    port: u16,
     shared: Arc<Shared>,
-    accepting: JoinHandle<()>,
+    serving: Serving,
 }
 
 /// What all connections through a proxy share.
@@ -148,10 +147,6 @@ impl Proxy {
     /// is there: a client finds its connection closed when it isn't.
     pub async fn start(upstream_url: &str) -> Result<Self> {
         let upstream = Upstream::from_url(upstream_url)?;
-        let no_port = |error| Error::because("cannot open a port of 127.0.0.1 for the proxy", error);
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(no_port)?;
-        let port = listener.local_addr().map_err(no_port)?.port();
-        let url = upstream.url_by_way_of(port, upstream_url);
         let shared = Arc::new(Shared {
             upstream,
             ledger: Arc::new(Ledger::new()),
@@ -159,8 +154,11 @@ impl Proxy {
             is_tls_demanded: AtomicBool::new(false),
             touched: AtomicU64::new(0),
         });
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
-        Ok(Self { url, port, shared, accepting })
+        let serving = Serving::start(Arc::clone(&shared))
+            .await
+            .map_err(|error| Error::because("cannot open a port of 127.0.0.1 for the proxy", error))?;
+        let url = shared.upstream.url_by_way_of(serving.port(), upstream_url);
+        Ok(Self { url, shared, serving })
     }
 
     /// The upstream's URL by way of the proxy, with `sslmode=disable`: for the command.
@@ -170,7 +168,7 @@ impl Proxy {
 
     /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
-        self.port
+        self.serving.port()
     }
 
     /// Arms a fault. One whose number has already passed fires at the next statement (or write) that comes.
@@ -216,7 +214,6 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.cut();
-        self.accepting.abort();
     }
 }
 
@@ -311,20 +308,5 @@ impl Wire {
     /// See [`Proxy::idle_for`].
     pub fn idle_for(&self) -> Duration {
         ask!(self, proxy => proxy.idle_for())
-    }
-}
-
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    // Dropped with this task, and its connections with it.
-    let mut sessions = JoinSet::new();
-    loop {
-        tokio::select! {
-            Ok((client, _)) = listener.accept() => {
-                if !shared.is_cut() {
-                    sessions.spawn(session::run(client, Arc::clone(&shared)));
-                }
-            }
-            Some(_) = sessions.join_next() => {}
-        }
     }
 }

@@ -186,9 +186,12 @@ impl State {
 
     /// Whether what has been sent may still change the transaction's state.
     pub(super) fn awaits_statements(&self) -> bool {
-        let is_statement =
-            |expect: &Expect| matches!(expect, Expect::Execute(_) | Expect::Query(_) | Expect::Ours);
-        self.queue.iter().any(is_statement)
+        self.queue.iter().any(|expect| match expect {
+            Expect::Execute(_) | Expect::Ours => true,
+            // The error passes before its ReadyForQuery, and a client needn't wait for that.
+            Expect::Query(running) => !running.has_failed,
+            Expect::Step(_) | Expect::Ready { .. } | Expect::CopyEnd => false,
+        })
     }
 
     /// The server reads on to the next Sync. Returns the first statement that it leaves out.

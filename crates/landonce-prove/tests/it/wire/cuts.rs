@@ -67,6 +67,8 @@ async fn a_cut_counts_over_all_connections() {
     run(&one, "INSERT INTO t VALUES (1)", true).await.unwrap();
     run(&other, "INSERT INTO t VALUES (2)", false).await.unwrap();
     within(10, "the cut", run(&one, "INSERT INTO t VALUES (3)", true)).await.unwrap_err();
+    // The client may see its end before the fault is told.
+    within(10, "the fault", cut.fired()).await;
     assert_eq!(cut.at().unwrap().session, 1);
     run(&other, "INSERT INTO t VALUES (4)", true).await.unwrap();
     assert_eq!(rig.rows().await, [1, 2, 4]);
