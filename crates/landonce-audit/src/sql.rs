@@ -7,6 +7,7 @@ pub(crate) mod expr;
 mod split;
 pub(crate) mod template;
 mod text;
+pub(crate) mod walk;
 
 use sqlparser::ast::Statement as Tree;
 use sqlparser::dialect::{

@@ -2,13 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Assignment, BinaryOperator, Expr, Update, visit_expressions};
+use sqlparser::ast::{Assignment, BinaryOperator, Expr, Update};
 
 use super::facts::flow::{Flow, What};
 use super::facts::hit;
 use super::facts::tables::{Name, natural_keys};
 use super::facts::write::{Conflict, Kind, assigned, conflict};
 use crate::rule::{Hit, Level, Project, Rule};
+use crate::sql::walk;
 
 pub(super) const RULE: Rule = Rule {
     id: "counter-without-inbox",
@@ -124,7 +125,7 @@ pub(super) fn is_bump(assignment: &Assignment) -> bool {
     let Expr::BinaryOp { left, op, right } = &assignment.value else { return false };
     let is_sum = matches!(op, BinaryOperator::Plus | BinaryOperator::Minus);
     let has_own = |expr: &Expr| {
-        visit_expressions(expr, |expr| {
+        walk::expressions(expr, |expr| {
             let is_own = match expr {
                 Expr::Identifier(ident) => ident.value.eq_ignore_ascii_case(name),
                 Expr::CompoundIdentifier(parts) => {
@@ -145,7 +146,7 @@ fn is_compare_and_set(update: &Update) -> bool {
     let Some(selection) = &update.selection else { return false };
     let set: Vec<String> = update.assignments.iter().flat_map(assigned).collect();
     let mut is_guarded = false;
-    let _ = visit_expressions(selection, |expr| {
+    let _ = walk::expressions(selection, |expr| {
         let tested = match expr {
             Expr::BinaryOp {
                 left,

@@ -2,9 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    BinaryOperator, Delete, Expr, InTarget, MergeAction, MergeClauseKind, UnaryOperator, visit_expressions,
-};
+use sqlparser::ast::{BinaryOperator, Delete, Expr, InTarget, MergeAction, MergeClauseKind, UnaryOperator};
 
 use super::dbt::{Config, model};
 use super::facts::flow::{Flow, What, last};
@@ -13,6 +11,7 @@ use super::facts::write::{Kind, Write, relations, select_source};
 use super::facts::{Facts, hit, place};
 use crate::code::{Span, Value};
 use crate::rule::{Hit, Level, Project, Rule};
+use crate::sql::walk;
 
 pub(super) const RULE: Rule = Rule {
     id: "delete-by-absence",
@@ -182,7 +181,7 @@ fn absence(facts: &Facts<'_>, flow: &Flow<'_>, delete: &Delete, target: &Name) -
     };
     let called =
         |names: &[Name]| names.first().map_or_else(|| "what came".to_owned(), |name| name.written.clone());
-    let found = visit_expressions(selection, |expr| {
+    let found = walk::expressions(selection, |expr| {
         let names = match expr {
             Expr::In { target: InTarget::Subquery(query), negated: true, .. }
             | Expr::Exists { subquery: query, negated: true } => relations(query),

@@ -4,7 +4,6 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, SelectItem, Value as Literal,
-    visit_expressions,
 };
 
 use super::facts::flow::{Event, What, last};
@@ -14,6 +13,7 @@ use super::facts::{Facts, hit};
 use crate::code::Value;
 use crate::file::Language;
 use crate::rule::{Hit, Level, Project, Rule};
+use crate::sql::walk;
 
 pub(super) const RULE: Rule = Rule {
     id: "joined-key-without-separator",
@@ -173,7 +173,7 @@ fn in_writes<'a>(
 
 /// Keys that a query makes: hashes anywhere, joins under a key's name.
 fn in_select(tree: &sqlparser::ast::Statement) -> Option<Found> {
-    let hashed = visit_expressions(tree, |expr| {
+    let hashed = walk::expressions(tree, |expr| {
         if let Expr::Function(function) = expr
             && is_hash(&Name::of(&function.name).bare)
             && let FunctionArguments::List(list) = &function.args
@@ -188,38 +188,27 @@ fn in_select(tree: &sqlparser::ast::Statement) -> Option<Found> {
         }
         ControlFlow::Continue(())
     });
-    if let ControlFlow::Break(found) = hashed {
-        return Some(found);
+    if hashed.is_break() {
+        return hashed.break_value();
     }
-    let mut aliases = Aliases(None);
-    let _ = sqlparser::ast::Visit::visit(tree, &mut aliases);
-    aliases.0
-}
-
-/// Looks for joins that are given a key's name.
-struct Aliases(Option<Found>);
-
-impl sqlparser::ast::Visitor for Aliases {
-    type Break = ();
-
-    fn pre_visit_select(&mut self, select: &sqlparser::ast::Select) -> ControlFlow<()> {
+    let named = walk::selects(tree, |select| {
         for item in &select.projection {
             if let SelectItem::ExprWithAlias { expr, alias } = item
                 && is_key_name(&alias.value.to_ascii_lowercase())
                 && let Some(text) = tight(expr)
             {
-                self.0 = Some((text, alias.value.clone()));
-                return ControlFlow::Break(());
+                return ControlFlow::Break((text, alias.value.clone()));
             }
         }
         ControlFlow::Continue(())
-    }
+    });
+    named.break_value()
 }
 
 /// The text of `a || b` or `concat(a, b)` where two parts that aren't constants stand side by side.
 fn tight(expr: &Expr) -> Option<String> {
     let mut parts = Vec::new();
-    let found = visit_expressions(expr, |inner| {
+    let found = walk::expressions(expr, |inner| {
         let list = match inner {
             Expr::BinaryOp { op: BinaryOperator::StringConcat, .. } => {
                 parts.clear();

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, TableFactor, visit_expressions};
+use sqlparser::ast::{BinaryOperator, Expr, Query, SetExpr, TableFactor};
 
 use super::facts::flow::{Event, Flow, What, last};
 use super::facts::tables::Name;
@@ -12,6 +12,7 @@ use super::facts::{Facts, hit};
 use crate::code::{Call, Value};
 use crate::file::Language;
 use crate::rule::{Hit, Level, Project, Rule};
+use crate::sql::walk;
 
 pub(super) const RULE: Rule = Rule {
     id: "period-from-clock",
@@ -217,7 +218,7 @@ fn in_body(bound: Bound<'_>, body: &SetExpr) -> Option<Comparison> {
 
 /// A column that is compared with the clock, and the comparison as it is written.
 fn compared(bound: Bound<'_>, expr: &Expr) -> Option<Comparison> {
-    let found = visit_expressions(expr, |expr| {
+    let found = walk::expressions(expr, |expr| {
         let pair = match expr {
             Expr::BinaryOp { left, op, right } if is_comparison(op) => {
                 if bound.has_clock(right) && !bound.has_clock(left) {

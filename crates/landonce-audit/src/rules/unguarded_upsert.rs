@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Assignment, BinaryOperator, ConflictTarget, Expr, visit_expressions};
+use sqlparser::ast::{Assignment, BinaryOperator, ConflictTarget, Expr};
 
 use super::counter_without_inbox::is_bump;
 use super::facts::flow::{Flow, What};
@@ -12,6 +12,7 @@ use super::facts::value::{Bound, Volatile};
 use super::facts::write::{Conflict, Kind, Write, assigned, conflict, merge_updates};
 use crate::rule::{Hit, Level, Project, Rule};
 use crate::schema::Table;
+use crate::sql::walk;
 
 pub(super) const RULE: Rule = Rule {
     id: "unguarded-upsert",
@@ -157,7 +158,7 @@ fn is_kept(assignment: &Assignment) -> bool {
 fn is_choice(assignment: &Assignment, all: &[Assignment]) -> bool {
     let set: Vec<String> = all.iter().flat_map(assigned).collect();
     matches!(assignment.value, Expr::Case { .. })
-        && visit_expressions(&assignment.value, |expr| {
+        && walk::expressions(&assignment.value, |expr| {
             if own_column(expr).is_some_and(|name| set.contains(&name)) {
                 ControlFlow::Break(())
             } else {

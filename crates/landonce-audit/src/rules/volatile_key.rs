@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, visit_expressions};
+use sqlparser::ast::Expr;
 
 use super::facts::flow::What;
 use super::facts::tables::{Name, is_clock_default, is_inbox_name, is_lease, natural_keys};
@@ -13,6 +13,7 @@ use super::period_from_clock::is_period_name;
 use crate::code::Span;
 use crate::rule::{Hit, Level, Project, Rule};
 use crate::schema::Table;
+use crate::sql::walk;
 
 pub(super) const RULE: Rule = Rule {
     id: "volatile-key",
@@ -148,7 +149,7 @@ fn in_key(bound: Bound<'_>, expr: &Expr) -> Option<Volatile> {
         }
     }
     // A subquery's filter by the clock is no part of the value.
-    let has_subquery = visit_expressions(expr, |inner| {
+    let has_subquery = walk::expressions(expr, |inner| {
         if matches!(inner, Expr::Subquery(_)) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .is_break();

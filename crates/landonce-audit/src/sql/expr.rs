@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value, Visit, visit_expressions,
-};
+use sqlparser::ast::{Expr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectName, Value, Visit};
+
+use super::walk;
 
 /// A name as a key: lower-case unless it is quoted.
 pub(crate) fn ident(ident: &sqlparser::ast::Ident) -> String {
@@ -29,7 +29,7 @@ pub(crate) fn last_part(name: &str) -> &str {
 /// The functions that are called anywhere in it, lower-case, in order; `current_date` and its kind among them.
 pub(crate) fn calls(node: &impl Visit) -> Vec<String> {
     let mut found = Vec::new();
-    let _ = visit_expressions(node, |expr| {
+    let _ = walk::expressions(node, |expr| {
         if let Expr::Function(function) = expr {
             found.push(name(&function.name));
         }
@@ -41,7 +41,7 @@ pub(crate) fn calls(node: &impl Visit) -> Vec<String> {
 /// Whether the server's clock is read anywhere in it.
 pub(crate) fn is_clock(node: &impl Visit) -> bool {
     let mut found = false;
-    let _ = visit_expressions(node, |expr| {
+    let _ = walk::expressions(node, |expr| {
         found |= match expr {
             Expr::Function(function) => is_clock_call(&name(&function.name), &function.args),
             // `'now'::timestamp`, `'today'::date`.

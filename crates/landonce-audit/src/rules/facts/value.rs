@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Expr, Value as Literal, visit_expressions};
+use sqlparser::ast::{Expr, Value as Literal};
 
 use crate::code::{Argument, Use, Value};
-use crate::sql::{Statement, expr};
+use crate::sql::{Statement, expr, walk};
 
 /// What makes a value another one at the next run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl<'a> Bound<'a> {
         if expr::is_random(expr) {
             return Some(Volatile::Random);
         }
-        let found = visit_expressions(expr, |expr| match self.filled_in(expr).find_map(volatile) {
+        let found = walk::expressions(expr, |expr| match self.filled_in(expr).find_map(volatile) {
             Some(volatile) => ControlFlow::Break(volatile),
             None => ControlFlow::Continue(()),
         });

@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, CopySource, Delete, DoUpdate, Expr, FromTable, Insert,
     Merge, MergeAction, MergeUpdateKind, ObjectName, OnConflictAction, OnInsert, Query, SelectItem, SetExpr,
-    SqliteOnConflict, Statement as Tree, TableFactor, TableObject, TableWithJoins, Update, visit_relations,
-    visit_statements,
+    SqliteOnConflict, Statement as Tree, TableFactor, TableObject, TableWithJoins, Update,
 };
 
 use super::tables::Name;
 use crate::schema::Table;
+use crate::sql::walk;
 
 /// A write.
 #[derive(Clone)]
@@ -117,7 +117,7 @@ fn delete_target(delete: &Delete) -> Option<&ObjectName> {
 /// Every table that is named in something.
 pub(crate) fn relations<V: sqlparser::ast::Visit>(node: &V) -> Vec<Name> {
     let mut found = Vec::new();
-    let _ = visit_relations(node, |name| {
+    let _ = walk::relations(node, |name| {
         found.push(Name::of(name));
         ControlFlow::<()>::Continue(())
     });
@@ -248,7 +248,7 @@ pub(crate) fn merge_updates(merge: &Merge) -> Option<&[Assignment]> {
 
 /// Whether anything but reading happens.
 pub(crate) fn is_write(tree: &Tree) -> bool {
-    visit_statements(tree, |inner| match inner {
+    walk::statements(tree, |inner| match inner {
         Tree::Insert(_) | Tree::Update(_) | Tree::Delete(_) | Tree::Merge(_) | Tree::Truncate(_) => {
             ControlFlow::Break(())
         }
