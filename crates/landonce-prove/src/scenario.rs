@@ -17,6 +17,8 @@ mod twice;
 
 use std::time::Instant;
 
+use futures_util::future::BoxFuture;
+
 use crate::class::Weight;
 use crate::command::{Setting, Workplace};
 use crate::database::Source;
@@ -95,9 +97,9 @@ pub async fn prove_until(
     let began = Instant::now();
     let started_at = jiff::Timestamp::now();
     crate::command::remove_leftovers(&std::env::temp_dir());
-    let source = Source::open(&plan.database, plan.in_place.as_deref()).await?;
+    let source = open(plan).await?;
     let proof = tokio::select! {
-        proof = observe(plan, &source, progress) => proof,
+        proof = observing(plan, &source, progress) => proof,
         () = stop => Err(Error::new("the proof was stopped")),
     };
     let place = source.place().to_owned();
@@ -128,6 +130,20 @@ struct Proof {
     scenarios: Vec<ScenarioReport>,
     /// Why nothing can be judged.
     because: Option<String>,
+}
+
+// Boxed where they are made: the code of an `async fn` is compiled anew in every crate that awaits it.
+
+fn open(plan: &Plan) -> BoxFuture<'_, Result<Source>> {
+    Box::pin(Source::open(&plan.database, plan.in_place.as_deref()))
+}
+
+fn observing<'a>(
+    plan: &'a Plan,
+    source: &'a Source,
+    progress: &'a mut (dyn FnMut(&str) + Send),
+) -> BoxFuture<'a, Result<Proof>> {
+    Box::pin(observe(plan, source, progress))
 }
 
 async fn observe(plan: &Plan, source: &Source, progress: Progress<'_>) -> Result<Proof> {

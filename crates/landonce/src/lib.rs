@@ -61,4 +61,4 @@ pub use pipeline::Pipeline;
 pub use quarantine::Retried;
 pub use receipt::{Commit, Receipt, Status};
 pub use retry::RetryPolicy;
-pub use store::{CallersTransaction, Store};
+pub use store::{CallersTransaction, Pending, Store};

@@ -3,6 +3,7 @@
 
 mod callers;
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use landonce_core::pipeline::Pipeline as Declared;
@@ -45,6 +46,10 @@ impl Connect for sqlite::Database {
         self.connect()
     }
 }
+
+/// What a store is doing. Boxed where it is made: the code of an `async fn` is compiled anew in every crate that awaits it, and
+/// all of the engine hangs on these.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// Runs a future that never waits for the runtime (SQLite's) on a thread that may block.
 async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
@@ -89,73 +94,84 @@ impl Store {
         }
     }
 
-    pub(crate) async fn ingest(
-        &self,
-        pipeline: &Arc<Declared>,
-        batch: &Batch,
-        options: &Options,
-    ) -> Result<Receipt, Error> {
-        match &self.0 {
-            Backend::Postgres(database) => ingest::ingest(database, pipeline, batch, options).await,
-            Backend::Sqlite(database) => {
-                let (database, pipeline) = (database.clone(), Arc::clone(pipeline));
-                let (batch, options) = (batch.clone(), options.clone());
-                blocking(move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await })
+    pub(crate) fn ingest<'a>(
+        &'a self,
+        pipeline: &'a Arc<Declared>,
+        batch: &'a Batch,
+        options: &'a Options,
+    ) -> Pending<'a, Receipt> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => ingest::ingest(database, pipeline, batch, options).await,
+                Backend::Sqlite(database) => {
+                    let (database, pipeline) = (database.clone(), Arc::clone(pipeline));
+                    let (batch, options) = (batch.clone(), options.clone());
+                    blocking(
+                        move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await },
+                    )
                     .await
+                }
             }
-        }
+        })
     }
 
-    pub(crate) async fn preview(
-        &self,
-        pipeline: &Arc<Declared>,
-        batch: &Batch,
+    pub(crate) fn preview<'a>(
+        &'a self,
+        pipeline: &'a Arc<Declared>,
+        batch: &'a Batch,
         samples: usize,
-    ) -> Result<Preview, Error> {
-        match &self.0 {
-            Backend::Postgres(database) => {
-                ingest::preview(database.connect().await?, pipeline, batch, samples).await
+    ) -> Pending<'a, Preview> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    ingest::preview(database.connect().await?, pipeline, batch, samples).await
+                }
+                Backend::Sqlite(database) => {
+                    let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
+                    blocking(move || async move {
+                        ingest::preview(database.connect_read_only()?, &pipeline, &batch, samples).await
+                    })
+                    .await
+                }
             }
-            Backend::Sqlite(database) => {
-                let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
-                blocking(move || async move {
-                    ingest::preview(database.connect_read_only()?, &pipeline, &batch, samples).await
-                })
-                .await
-            }
-        }
+        })
     }
 
     /// Makes or upgrades landonce's own tables; safe at any time, also by several processes at once. Every run does it by
     /// itself where it has the rights.
-    pub async fn migrate(&self) -> Result<(), Error> {
-        match &self.0 {
-            Backend::Postgres(database) => Ok(database.connect().await?.migrate().await?),
-            Backend::Sqlite(database) => {
-                let database = database.clone();
-                blocking(move || async move { Ok(database.connect()?.migrate().await?) }).await
+    pub fn migrate(&self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => Ok(database.connect().await?.migrate().await?),
+                Backend::Sqlite(database) => {
+                    let database = database.clone();
+                    blocking(move || async move { Ok(database.connect()?.migrate().await?) }).await
+                }
             }
-        }
+        })
     }
 
     /// Makes landonce's own tables, and the pipeline's target if there is none.
-    pub async fn set_up(&self, pipeline: &Pipeline) -> Result<(), Error> {
-        async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
-            connection.migrate().await?;
-            let shape = connection.shape(&pipeline.target().table).await?;
-            let plan = plan::resolve(pipeline, shape.as_ref())?;
-            if plan.create {
-                connection.create_target(&plan).await?;
+    pub fn set_up<'a>(&'a self, pipeline: &'a Pipeline) -> Pending<'a, ()> {
+        Box::pin(async move {
+            async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
+                connection.migrate().await?;
+                let shape = connection.shape(&pipeline.target().table).await?;
+                let plan = plan::resolve(pipeline, shape.as_ref())?;
+                if plan.create {
+                    connection.create_target(&plan).await?;
+                }
+                Ok(())
             }
-            Ok(())
-        }
-        match &self.0 {
-            Backend::Postgres(database) => make(database.connect().await?, pipeline.declared()).await,
-            Backend::Sqlite(database) => {
-                let (database, pipeline) = (database.clone(), pipeline.clone());
-                blocking(move || async move { make(database.connect()?, pipeline.declared()).await }).await
+            match &self.0 {
+                Backend::Postgres(database) => make(database.connect().await?, pipeline.declared()).await,
+                Backend::Sqlite(database) => {
+                    let (database, pipeline) = (database.clone(), pipeline.clone());
+                    blocking(move || async move { make(database.connect()?, pipeline.declared()).await })
+                        .await
+                }
             }
-        }
+        })
     }
 
     /// The DDL of landonce's own tables, and of the pipeline's target as landonce would make it: for a DBA. Connects to
@@ -178,44 +194,52 @@ impl Store {
     }
 
     /// The batches that have landed, newest first. None where there are no tables of landonce's yet.
-    pub async fn batches(&self, limit: usize) -> Result<Vec<Settled>, Error> {
-        match &self.0 {
-            Backend::Postgres(database) => Ok(database.connect().await?.batches(limit).await?),
-            Backend::Sqlite(database) => {
-                let database = database.clone();
-                blocking(move || async move { Ok(database.connect_read_only()?.batches(limit)?) }).await
+    pub fn batches(&self, limit: usize) -> Pending<'_, Vec<Settled>> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => Ok(database.connect().await?.batches(limit).await?),
+                Backend::Sqlite(database) => {
+                    let database = database.clone();
+                    blocking(move || async move { Ok(database.connect_read_only()?.batches(limit)?) }).await
+                }
             }
-        }
+        })
     }
 
     /// Quarantine entries, newest first: of one pipeline, or of all.
-    pub async fn quarantine(&self, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>, Error> {
-        match &self.0 {
-            Backend::Postgres(database) => Ok(database.connect().await?.quarantine(pipeline, limit).await?),
-            Backend::Sqlite(database) => {
-                let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
-                blocking(move || async move {
-                    Ok(database.connect_read_only()?.quarantine(pipeline.as_deref(), limit)?)
-                })
-                .await
+    pub fn quarantine<'a>(&'a self, pipeline: Option<&'a str>, limit: usize) -> Pending<'a, Vec<Entry>> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    Ok(database.connect().await?.quarantine(pipeline, limit).await?)
+                }
+                Backend::Sqlite(database) => {
+                    let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
+                    blocking(move || async move {
+                        Ok(database.connect_read_only()?.quarantine(pipeline.as_deref(), limit)?)
+                    })
+                    .await
+                }
             }
-        }
+        })
     }
 
     /// The quarantine entry whose id begins with these hex digits. An error when there is none, or more than one.
-    pub async fn quarantine_entry(&self, id_prefix: &str) -> Result<Entry, Error> {
-        match &self.0 {
-            Backend::Postgres(database) => {
-                found(id_prefix, database.connect().await?.quarantine_entry(id_prefix).await?)
+    pub fn quarantine_entry<'a>(&'a self, id_prefix: &'a str) -> Pending<'a, Entry> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    found(id_prefix, database.connect().await?.quarantine_entry(id_prefix).await?)
+                }
+                Backend::Sqlite(database) => {
+                    let (database, id) = (database.clone(), id_prefix.to_owned());
+                    blocking(move || async move {
+                        found(&id, database.connect_read_only()?.quarantine_entry(&id)?)
+                    })
+                    .await
+                }
             }
-            Backend::Sqlite(database) => {
-                let (database, id) = (database.clone(), id_prefix.to_owned());
-                blocking(
-                    move || async move { found(&id, database.connect_read_only()?.quarantine_entry(&id)?) },
-                )
-                .await
-            }
-        }
+        })
     }
 }
 
