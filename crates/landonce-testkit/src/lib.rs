@@ -3,6 +3,7 @@
 //! | module | gives a test |
 //! |---|---|
 //! | [`postgres`] | a PostgreSQL database of its own, kept when the test fails |
+//! | [`mariadb`] | the same of MariaDB |
 //! | [`dump`] | every table and every row as exact text, to compare before and after; what a re-run left behind |
 //! | [`proxy`] | a wire to PostgreSQL that breaks where it is told to |
 //! | [`crash`] | the program under test, killed at a failpoint or at a random moment |
@@ -22,7 +23,9 @@ mod address;
 pub mod crash;
 pub mod dump;
 pub mod fixture;
+pub mod mariadb;
 pub mod postgres;
+mod private;
 pub mod proxy;
 pub mod seed;
 pub mod wait;

@@ -7,10 +7,10 @@ mod server;
 
 use std::thread;
 
-use rand::Rng;
 use tokio_postgres::{Client, NoTls};
 
 use crate::address::{Address, Endpoint};
+use crate::private;
 
 pub use server::VARIABLE;
 
@@ -38,7 +38,7 @@ pub async fn database() -> TestDatabase {
 /// As [`database`], and when the options are refused.
 pub async fn database_with(options: &str) -> TestDatabase {
     let server = server::address();
-    let name = unique_name();
+    let name = private::unique_name();
     connect(server, "making a database")
         .await
         .batch_execute(&format!("CREATE DATABASE \"{name}\" {options}"))
@@ -117,12 +117,4 @@ async fn connect(address: &Address, what: &str) -> Client {
 fn words(error: &tokio_postgres::Error) -> String {
     let source = std::error::Error::source(error).map(|source| format!(": {source}"));
     format!("{error}{}", source.unwrap_or_default())
-}
-
-/// The test's name (its thread's), made unique, in the 63 bytes of a PostgreSQL name.
-fn unique_name() -> String {
-    let test = thread::current().name().unwrap_or("test").replace("::", "_");
-    let test: String =
-        test.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').take(40).collect::<String>();
-    format!("t_{:08x}_{}", rand::rng().next_u32(), test.to_ascii_lowercase())
 }
