@@ -3,6 +3,8 @@
 
 mod text;
 
+use crate::database::Kind;
+
 /// What is wrong. The page of each is `docs/reference/prove/<name>.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
@@ -147,14 +149,14 @@ impl Class {
         text::of(self).why
     }
 
-    /// What to do, in two sentences.
-    pub fn fix(self) -> &'static str {
-        text::of(self).fix
+    /// What to do, in two sentences, on this kind of database.
+    pub fn fix(self, kind: Kind) -> &'static str {
+        text::remedy(self, kind).fix
     }
 
-    /// The fix as SQL, on tables that stand for the user's own; not every class is mended by SQL.
-    pub fn sql(self) -> Option<&'static str> {
-        text::of(self).sql
+    /// The fix as SQL of this kind of database, on tables that stand for the user's own; not every class is mended by SQL.
+    pub fn sql(self, kind: Kind) -> Option<&'static str> {
+        text::remedy(self, kind).sql
     }
 
     /// Its page's text, as it stands in `docs/reference/prove/`.
@@ -226,11 +228,15 @@ mod tests {
             let page = page(&class.docs());
             let opening = format!("# {class}: {}\n\n{}\n\nWeight: **", class.title(), class.why());
             assert!(page.starts_with(&opening), "the page of {class} opens otherwise than\n{opening}");
-            let fix = format!("## The fix\n\n{}\n", class.fix());
-            assert!(page.contains(&fix), "the page of {class} lacks\n{fix}");
-            if let Some(sql) = class.sql() {
-                assert!(page.contains(&format!("```sql\n{sql}\n```\n")), "the page of {class} lacks\n{sql}");
+            let sql = |kind| class.sql(kind).map_or(String::new(), |sql| format!("\n```sql\n{sql}\n```\n"));
+            let (here, there) = (Kind::Postgres, Kind::Mysql);
+            let mut fix = format!("\n## The fix\n\n{}\n{}", class.fix(here), sql(here));
+            if class.fix(there) != class.fix(here) {
+                fix.push_str(&format!("\n### On MySQL and MariaDB\n\n{}\n{}", class.fix(there), sql(there)));
+            } else if sql(there) != sql(here) {
+                fix.push_str(&format!("\n### On MySQL and MariaDB\n{}", sql(there)));
             }
+            assert!(page.contains(&fix), "the page of {class} lacks\n{fix}");
             for heading in
                 ["How prove shows it", "Broken", "Mended", "What it costs if left", "Found by reading"]
             {
@@ -257,10 +263,22 @@ mod tests {
     #[test]
     fn why_and_fix_are_two_sentences_each() {
         for class in Class::ALL {
-            for words in [class.why(), class.fix()] {
+            for words in [class.why(), class.fix(Kind::Postgres), class.fix(Kind::Mysql)] {
                 let ends = words.matches(". ").count() + usize::from(words.ends_with('.'));
                 assert_eq!(ends, 2, "{class}: {words}");
             }
+        }
+    }
+
+    #[test]
+    fn no_remedy_for_mysql_is_in_words_that_it_does_not_know() {
+        for class in Class::ALL {
+            let sql = class.sql(Kind::Mysql).unwrap_or_default();
+            for unknown in ["ON CONFLICT", "$1", "IS DISTINCT FROM", "pg_", "CREATE TEMP "] {
+                assert!(!sql.contains(unknown), "{class} says {unknown}");
+            }
+            let knows = class.sql(Kind::Postgres).is_none_or(|sql| !sql.contains('$'));
+            assert!(knows || class.sql(Kind::Mysql) != class.sql(Kind::Postgres), "{class} has no dialect");
         }
     }
 

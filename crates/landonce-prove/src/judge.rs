@@ -14,6 +14,7 @@ pub(crate) use run_log::is_run_log;
 pub(crate) use wrong::{Wrong, is_half, names_per_run};
 
 use crate::class::{Class, Weight};
+use crate::database::Kind;
 use crate::plan::Plan;
 use crate::report::{Evidence, Finding};
 use crate::scenario::Scenario;
@@ -61,6 +62,7 @@ impl Draft {
 /// The drafts of a scenario's trials as findings: one per class, weight and set of tables, however many trials show it; violations first.
 pub(crate) fn findings(
     plan: &Plan,
+    kind: Kind,
     scenario: Scenario,
     drafts: Vec<(String, String, Draft)>,
 ) -> Vec<Finding> {
@@ -84,8 +86,8 @@ pub(crate) fn findings(
             message: draft.message,
             tables: draft.tables,
             statement: draft.statement,
-            fix: draft.class.fix().to_owned(),
-            sql: draft.class.sql().map(str::to_owned),
+            fix: draft.class.fix(kind).to_owned(),
+            sql: draft.class.sql(kind).map(str::to_owned),
             docs: draft.class.docs(),
             replay: plan.replay(scenario, &id),
             trials: vec![name],

@@ -1,8 +1,12 @@
 //! What each class tells people: one block a class, in the order of [`Class::ALL`].
 //!
-//! The pages in `docs/reference/prove/` open with the same words; a test holds them together.
+//! The pages in `docs/reference/prove/` open with the same words; a test holds them together. SQL is PostgreSQL's, and
+//! SQLite takes most of it; `mysql.rs` has what is to be done otherwise on MySQL and MariaDB.
+
+mod mysql;
 
 use super::Class;
+use crate::database::Kind;
 
 /// The words of a class.
 #[derive(Debug)]
@@ -15,6 +19,25 @@ pub(super) struct Text {
     pub(super) fix: &'static str,
     /// The fix as SQL, on tables that stand for the user's.
     pub(super) sql: Option<&'static str>,
+}
+
+/// What to do, in a database's own dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Remedy {
+    /// Two sentences.
+    pub(super) fix: &'static str,
+    /// The same as SQL.
+    pub(super) sql: Option<&'static str>,
+}
+
+/// What to do about this class on such a database.
+pub(super) fn remedy(class: Class, kind: Kind) -> Remedy {
+    let text = of(class);
+    let remedy = Remedy { fix: text.fix, sql: text.sql };
+    match kind {
+        Kind::Mysql => mysql::remedy(class, remedy),
+        Kind::Postgres | Kind::Sqlite => remedy,
+    }
 }
 
 /// The words of this class.

@@ -101,7 +101,7 @@ impl Outcome {
             scenario,
             verdict,
             because: self.because.clone().or_else(unjudged),
-            findings: judge::findings(stage.plan, scenario, self.drafts),
+            findings: judge::findings(stage.plan, stage.source.kind(), scenario, self.drafts),
             trials: self.trials,
         }
     }

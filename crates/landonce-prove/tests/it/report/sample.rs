@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use landonce_prove::class::Class;
 use landonce_prove::command::Ended;
+use landonce_prove::database::Kind;
 use landonce_prove::report::{Evidence, LeftOut, Moment, Run, ScenarioReport, TableCounts, Trial};
 use landonce_prove::snapshot::{Change, Sample};
 use landonce_prove::{Finding, Report, Scenario, Verdict};
@@ -46,8 +47,8 @@ fn finding(class: Class, message: &str, tables: Vec<Evidence>, trials: &[&str], 
         message: message.to_owned(),
         tables,
         statement: None,
-        fix: class.fix().to_owned(),
-        sql: class.sql().map(str::to_owned),
+        fix: class.fix(Kind::Postgres).to_owned(),
+        sql: class.sql(Kind::Postgres).map(str::to_owned),
         docs: class.docs(),
         trials: trials.iter().map(ToString::to_string).collect(),
         replay: format!(
