@@ -80,8 +80,8 @@ pub enum Fault {
     /// The server does it and its answer arrives, but isn't passed on (nor anything after it); both sides are cut. For a
     /// statement that the server refuses it doesn't fire, and waits for the next write.
     CutAnswer(At),
-    /// The server never gets it; the client gets an error with this SQLSTATE, and the transaction is left as a refusal by
-    /// the server would leave it (failed, or, at a COMMIT, rolled back).
+    /// The server never gets it; the client gets an error with this SQLSTATE (before MySQL and MariaDB: of this number), and
+    /// the transaction is left as a refusal by the server would leave it (failed, or, at a COMMIT, rolled back).
     Refuse(At, &'static str),
     /// Nothing is forwarded from it on, on that connection, until [`Armed::release`].
     Hold(At),

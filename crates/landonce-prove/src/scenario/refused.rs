@@ -1,5 +1,7 @@
 //! `refused`: the server answers with a failure that passes, once; and with one that doesn't, for as long as it is tried.
 
+mod refusal;
+
 use super::heal::{Healed, heal, usual};
 use super::moments::spread;
 use super::outcome::{Outcome, Shown};
@@ -9,42 +11,10 @@ use crate::class::Class;
 use crate::command::Ended;
 use crate::error::Result;
 use crate::judge::{Draft, likely_statement, shortened};
-use crate::wire::{At, Entry, Fault, Kind};
+use crate::wire::{At, Entry, Kind};
+use refusal::Refusal;
 
-/// What the server says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refusal {
-    /// An error with this SQLSTATE.
-    Says(&'static str),
-    /// The connection is lost (08006).
-    Cut,
-}
-
-impl Refusal {
-    fn code(self) -> &'static str {
-        match self {
-            Self::Says(code) => code,
-            Self::Cut => "08006",
-        }
-    }
-
-    fn words(self) -> &'static str {
-        match self.code() {
-            "40001" => "a serialization failure (40001)",
-            "40P01" => "a deadlock (40P01)",
-            "57014" => "a statement timeout (57014)",
-            _ => "a lost connection (08006)",
-        }
-    }
-}
-
-/// Passing failures: the same statement would go through the next time.
-const REFUSALS: [Refusal; 4] =
-    [Refusal::Says("40001"), Refusal::Says("40P01"), Refusal::Says("57014"), Refusal::Cut];
-
-/// A check constraint is violated: the same data will violate it again.
-const LASTING: &str = "23514";
-/// How many writes in a row are refused with it. Whoever tries so often doesn't look at the code.
+/// How many writes in a row are refused with a failure that lasts. Whoever tries so often doesn't look at the code.
 const PATIENCE: u64 = 12;
 /// And how many at most, however many statements a run sends at once.
 const MOST_REFUSALS: u64 = 2000;
@@ -52,19 +22,20 @@ const MOST_REFUSALS: u64 = 2000;
 /// The trials.
 pub(crate) async fn run(stage: &Stage<'_>, clean: &Clean) -> Outcome {
     let mut outcome = Outcome::default();
-    if !stage.is_postgres() {
-        outcome.because("statements are refused by the wire to PostgreSQL only");
+    if !stage.has_wire() {
+        outcome.because("SQLite has no wire, and no server that could refuse");
         return outcome;
     }
     let last = clean.writes();
-    // Every code at the first write and at the last, which is the COMMIT; the first two also in between.
+    // Every code at the first write and at the last, which is the COMMIT; some also in between.
     let mut chance = stage.chance("refused");
     let middle = spread(last, 3, &mut chance);
     let mut moments = Vec::new();
-    for refusal in REFUSALS {
+    let kind = stage.source.kind();
+    for &refusal in refusal::passing(kind) {
         for &write in &middle {
             let is_end = write == 1 || write == last;
-            if is_end || matches!(refusal.code(), "40001" | "08006") {
+            if is_end || refusal.is_everywhere {
                 moments.push((refusal, write));
             }
         }
@@ -73,11 +44,12 @@ pub(crate) async fn run(stage: &Stage<'_>, clean: &Clean) -> Outcome {
         let text =
             clean.write(write).map_or(String::new(), |entry| format!(" ({})", shortened(&entry.text, 50)));
         let name = format!("{} at write {write} of {last}{text}", refusal.words());
-        let id = format!("refused:{}:{write}", refusal.code());
+        let id = format!("refused:{}:{write}", refusal.code);
         outcome.trial(stage, &id, &name, async || trial(stage, clean, refusal, write, &name).await).await;
     }
-    let name = "a violated constraint (23514) at the first write, however often it is tried";
-    outcome.trial(stage, "refused:lasting", name, async || lasting(stage, clean, name).await).await;
+    let (lasting, _) = refusal::lasting(kind);
+    let name = format!("{} at the first write, however often it is tried", lasting.words());
+    outcome.trial(stage, "refused:lasting", &name, async || lasts(stage, clean, &name).await).await;
     outcome
 }
 
@@ -89,11 +61,7 @@ async fn trial(
     name: &str,
 ) -> Result<(Leftovers, Shown)> {
     let mut stand = Stand::new(stage).await?;
-    let fault = match refusal {
-        Refusal::Says(code) => Fault::Refuse(At::Write(write), code),
-        Refusal::Cut => Fault::Cut(At::Write(write)),
-    };
-    let conditions = Conditions { faults: vec![fault], ..Conditions::default() };
+    let conditions = Conditions { faults: vec![refusal.fault(At::Write(write))], ..Conditions::default() };
     let going = stand.begin("faulted run", &conditions).await?;
     let armed = going.armed.clone();
     let ended = stand.finish(going).await?;
@@ -168,7 +136,7 @@ fn judge(
             .statement(Some(shortened(&refused.text, 400)))
             .remark(),
         );
-    } else if !ended.is_success() && matches!(refusal.code(), "40001" | "40P01") && !ended.is_timed_out {
+    } else if !ended.is_success() && refusal.asks_again && !ended.is_timed_out {
         drafts.push(Draft::new(
             Class::NotRetried,
             format!(
@@ -205,13 +173,14 @@ fn retried_alone(log: &[Entry], refused: &Entry) -> bool {
     before.iter().any(|write| after[..again].iter().all(|entry| entry.text != write.text))
 }
 
-async fn lasting(stage: &Stage<'_>, clean: &Clean, name: &str) -> Result<(Leftovers, Shown)> {
+async fn lasts(stage: &Stage<'_>, clean: &Clean, name: &str) -> Result<(Leftovers, Shown)> {
     let mut stand = Stand::new(stage).await?;
+    let (refusal, sqlstate) = refusal::lasting(stage.source.kind());
     // A pipeline of statements (executemany) meets one refusal for each of them in a single attempt.
     let first = clean.write(1).map_or("", |entry| entry.text.as_str());
     let usual = clean.log.iter().filter(|entry| entry.text == first).count().max(1);
     let refusals = (PATIENCE * usual as u64).min(MOST_REFUSALS);
-    let faults = (1..=refusals).map(|write| Fault::Refuse(At::Write(write), LASTING)).collect();
+    let faults = (1..=refusals).map(|write| refusal.fault(At::Write(write))).collect();
     let going = stand.begin("faulted run", &Conditions { faults, ..Conditions::default() }).await?;
     let ended = stand.finish(going).await?;
     stand.fault(name);
@@ -219,7 +188,7 @@ async fn lasting(stage: &Stage<'_>, clean: &Clean, name: &str) -> Result<(Leftov
     let sent = log.iter().filter(|entry| entry.text == first).count();
     // Of a pipeline only the first is answered by the refusal; the server skips the others.
     let told =
-        log.iter().filter(|entry| entry.sqlstate.as_deref() == Some(LASTING) && entry.text == first).count();
+        log.iter().filter(|entry| entry.sqlstate.as_deref() == Some(sqlstate) && entry.text == first).count();
     let mut drafts = Vec::new();
     // A loop over rows that goes on after a bad one sends as many as a clean run: whoever stops before, or sends them all
     // again, tries the same.
@@ -227,8 +196,8 @@ async fn lasting(stage: &Stage<'_>, clean: &Clean, name: &str) -> Result<(Leftov
         let draft = Draft::new(
             Class::FutileRetry,
             format!(
-                "A violated constraint (23514) can't pass by itself, and the write was tried {told} times; then the command \
-                 {}.",
+                "A violated constraint ({}) can't pass by itself, and the write was tried {told} times; then the command {}.",
+                refusal.code,
                 how(&ended)
             ),
         )

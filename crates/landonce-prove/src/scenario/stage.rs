@@ -98,7 +98,7 @@ impl<'a> Stage<'a> {
         self.source.kind() != Kind::Sqlite
     }
 
-    /// Whether statements can be refused there, and sequences moved: PostgreSQL alone.
+    /// Whether sequences can be moved there, and a library tells its server the time: PostgreSQL alone.
     pub(crate) fn is_postgres(&self) -> bool {
         self.source.kind() == Kind::Postgres
     }

@@ -274,8 +274,9 @@ fn shares_staging(log: &[Entry], tables: &[crate::report::Evidence]) -> bool {
 /// One of the two failed, and all is well after the next run.
 fn loser(name: &str, which: &str, ended: &crate::command::Ended, log: &[Entry]) -> Draft {
     let code = log.iter().rev().filter_map(|entry| entry.sqlstate.as_deref()).find(|code| *code != "25P02");
-    // 21000: rows of both runs in one staging table, so that an upsert meets a key twice.
-    let shared = matches!(code, Some("42P07" | "42P01" | "42701" | "21000"));
+    // A table is there already, or is gone; of PostgreSQL, then of MySQL. 21000: rows of both runs in one staging table, so
+    // that an upsert meets a key twice.
+    let shared = matches!(code, Some("42P07" | "42P01" | "42701" | "21000" | "42S01" | "42S02" | "42S21"));
     let class = if shared { Class::SharedStaging } else { Class::NotRetried };
     let said = code.map_or(String::new(), |code| format!(" after {code}"));
     Draft::new(

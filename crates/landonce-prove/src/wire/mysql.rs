@@ -1,9 +1,11 @@
-//! The same wire before MySQL and MariaDB: commands are counted, held, and their answers cut. It refuses nothing.
+//! The same wire before MySQL and MariaDB: commands are counted, held, refused, and their answers cut.
 //!
 //! The server's greeting is changed so that nobody speaks TLS or compresses, and the rest passes byte for byte. A command
 //! is a packet of the client's with the number 0; the first packet that answers it tells whether it has succeeded.
 
+mod execution;
 mod packet;
+mod refusal;
 mod session;
 mod text;
 
@@ -67,7 +69,7 @@ impl Proxy {
         &self.url
     }
 
-    /// See [`super::Proxy::arm`]. A refusal never fires.
+    /// See [`super::Proxy::arm`]. A refusal has the number of the error instead of a SQLSTATE: `1213`.
     pub fn arm(&self, fault: Fault) -> Armed {
         let ledger = Arc::clone(&self.shared.ledger);
         Armed { trigger: ledger.arm(fault), ledger }

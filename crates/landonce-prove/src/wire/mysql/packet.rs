@@ -1,6 +1,6 @@
 //! Packets: three bytes of length, a number, a payload.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 
 /// Bytes before a payload.
 pub(super) const HEAD: usize = 4;
@@ -13,6 +13,25 @@ pub(super) fn take(buffer: &mut BytesMut) -> Option<Bytes> {
     let head = buffer.first_chunk::<HEAD>()?;
     let length = HEAD + u32::from_le_bytes([head[0], head[1], head[2], 0]) as usize;
     (buffer.len() >= length).then(|| buffer.split_to(length).freeze())
+}
+
+/// Whether the packet is as long as one can be: then the next one goes on with it.
+pub(super) fn is_continued(packet: &[u8]) -> bool {
+    packet.starts_with(&[0xff, 0xff, 0xff])
+}
+
+/// A packet of this number.
+pub(super) fn framed(number: u8, payload: &[u8]) -> Bytes {
+    let mut packet = BytesMut::with_capacity(HEAD + payload.len());
+    packet.put_uint_le(payload.len() as u64, 3);
+    packet.put_u8(number);
+    packet.put_slice(payload);
+    packet.freeze()
+}
+
+/// Whether a greeting is MariaDB's.
+pub(super) fn is_mariadb(greeting: &[u8]) -> bool {
+    greeting.windows(7).any(|part| part == b"MariaDB")
 }
 
 /// A server's greeting without what would hide the commands. Anything else is left as it is.
@@ -100,6 +119,12 @@ mod tests {
         let at = greeting.len() - 8;
         assert_eq!(plain[at..], [0xdf, 0xf7, 45, 2, 0, 0xff, 0xf3, 21]);
         assert_eq!(plain[..at], greeting[..at]);
+    }
+
+    #[test]
+    fn a_packet_of_ours_is_one() {
+        let mut buffer = BytesMut::from(&framed(1, b"ab")[..]);
+        assert_eq!(take(&mut buffer).unwrap(), &b"\x02\0\0\x01ab"[..]);
     }
 
     #[test]

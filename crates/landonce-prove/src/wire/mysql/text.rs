@@ -7,6 +7,17 @@ pub(super) fn facts(text: &[u8]) -> Facts {
     sql::facts(&plain(text))
 }
 
+/// Whether a statement commits what came before it even if it fails itself: whatever defines things, but temporary tables.
+pub(super) fn commits_first(text: &[u8]) -> bool {
+    let plain = plain(text).to_ascii_lowercase();
+    let mut words = plain.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    match words.next() {
+        Some(b"create" | b"drop") => !words.take(3).any(|word| word == b"temporary"),
+        Some(b"alter" | b"truncate" | b"grant" | b"revoke") => true,
+        _ => false,
+    }
+}
+
 /// Strings and quoted names become `''`, comments a blank, but for those that MySQL executes. A verb that only MySQL has
 /// becomes one that does the same to the transaction.
 fn plain(text: &[u8]) -> Vec<u8> {
@@ -80,6 +91,20 @@ fn past_string(text: &[u8], quote: u8) -> &[u8] {
 mod tests {
     use super::super::super::Kind;
     use super::*;
+
+    #[test]
+    fn definitions_commit_what_came_before_them() {
+        for (text, commits) in [
+            ("CREATE TABLE t (a int)", true),
+            ("/* now */ rename table t to u", true),
+            ("TRUNCATE t", true),
+            ("create or replace temporary table t (a int)", false),
+            ("DROP TEMPORARY TABLE t", false),
+            ("INSERT INTO t VALUES ('create')", false),
+        ] {
+            assert_eq!(commits_first(text.as_bytes()), commits, "{text}");
+        }
+    }
 
     #[test]
     fn statements_are_known_by_the_rules_of_mysql() {
