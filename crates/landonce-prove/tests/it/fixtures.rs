@@ -1,13 +1,13 @@
 //! Every class has a small broken pipeline that is caught with the right class, and a mended twin that passes (X1, J2).
 //!
 //! `fixtures/manifest.json` lists them all; here each class runs in psycopg and as a shell script around psql, or in the
-//! languages that it has, under its own scenario. `scripts/prove-fixtures` runs the whole list, the twins under every scenario.
+//! languages that it has, under its own scenario. Those of MariaDB run in `mysql/fixtures.rs`, by the same code.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use landonce_prove::{Plan, Report, Scenario, Verdict};
-use landonce_testkit::postgres;
+use landonce_testkit::{mariadb, postgres};
 
 #[derive(serde::Deserialize)]
 struct Case {
@@ -25,21 +25,63 @@ fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
 
-fn cases(class: &str) -> Vec<Case> {
+fn cases() -> Vec<Case> {
     let manifest = std::fs::read_to_string(fixtures().join("manifest.json")).unwrap();
-    let cases: Vec<Case> = serde_json::from_str(&manifest).unwrap();
-    cases.into_iter().filter(|case| case.class == class).collect()
+    serde_json::from_str(&manifest).unwrap()
 }
 
-/// The Python that has psycopg and asyncpg; `scripts/test` makes one.
+/// Which classes have twins for MariaDB, and in which languages.
+pub(crate) fn mysql_twins() -> Vec<(String, String)> {
+    let mut twins: Vec<_> =
+        cases().into_iter().filter(Case::is_mysql).map(|case| (case.class, case.language)).collect();
+    twins.sort();
+    twins.dedup();
+    twins
+}
+
+/// The Python that has psycopg, asyncpg and PyMySQL; `scripts/test` makes one.
 fn python() -> String {
     std::env::var("LANDONCE_TEST_PYTHON").unwrap_or_else(|_| "python3".into())
 }
 
+impl Case {
+    fn is_mysql(&self) -> bool {
+        self.language.starts_with("mysql.")
+    }
+
+    fn is_shell(&self) -> bool {
+        Path::new(&self.file).extension().is_some_and(|extension| extension == "sh")
+    }
+
+    /// The shell command that makes the tables.
+    fn setup(&self) -> Option<String> {
+        let file = Path::new(self.setup.as_ref()?).file_name().unwrap().to_str().unwrap();
+        Some(if self.is_mysql() {
+            format!("mariadb {MARIADB} <{file}")
+        } else {
+            format!("psql -X -q -v ON_ERROR_STOP=1 -f {file} \"$DATABASE_URL\"")
+        })
+    }
+
+    async fn prove(&self) -> Report {
+        if self.is_mysql() {
+            let database = mariadb::database().await;
+            landonce_prove::prove(&plan(self, &database.url()), &mut |_| {}).await.unwrap()
+        } else {
+            let database = postgres::database().await;
+            landonce_prove::prove(&plan(self, &database.url()), &mut |_| {}).await.unwrap()
+        }
+    }
+}
+
+/// Where `mariadb` finds the clone.
+const MARIADB: &str = "--no-defaults --skip-ssl --host=\"$MYSQL_HOST\" --port=\"$MYSQL_TCP_PORT\" \
+                       --user=\"$MYSQL_USER\" \"$MYSQL_DATABASE\"";
+
 fn plan(case: &Case, url: &str) -> Plan {
     let folder = fixtures().join(Path::new(&case.file).parent().unwrap());
     let name = Path::new(&case.file).file_name().unwrap().to_str().unwrap().to_owned();
-    let program = if case.language == "sh" { "bash".to_owned() } else { python() };
+    let program = if case.is_shell() { "bash".to_owned() } else { python() };
     let scenario = Scenario::ALL.into_iter().find(|scenario| scenario.name() == case.scenario).unwrap();
     let command = [vec![program, name, "{input}".into()], case.extra_args.clone()].concat();
     // Two at once meet at every write of these small programs; elsewhere some moments do.
@@ -48,9 +90,8 @@ fn plan(case: &Case, url: &str) -> Plan {
     if case.class == "hangs" {
         plan = plan.timeout(Duration::from_secs(8));
     }
-    if let Some(setup) = &case.setup {
-        let file = Path::new(setup).file_name().unwrap().to_str().unwrap();
-        plan = plan.setup(format!("psql -X -q -v ON_ERROR_STOP=1 -f {file} \"$DATABASE_URL\""));
+    if let Some(setup) = case.setup() {
+        plan = plan.setup(setup);
     }
     if let Some(input) = &case.input {
         plan = plan.input(fixtures().join(input));
@@ -63,11 +104,11 @@ fn classes(report: &Report) -> Vec<&str> {
     findings.map(|finding| finding.class.name()).collect()
 }
 
-async fn both_twins(class: &str, language: &str) {
+pub(crate) async fn both_twins(class: &str, language: &str) {
     let mut seen = (0, 0);
-    for case in cases(class).into_iter().filter(|case| case.language == language) {
-        let database = postgres::database().await;
-        let report = landonce_prove::prove(&plan(&case, &database.url()), &mut |_| {}).await.unwrap();
+    let twins = cases().into_iter().filter(|case| case.class == class && case.language == language);
+    for case in twins {
+        let report = case.prove().await;
         if case.expect.is_empty() {
             seen.1 += 1;
             assert_eq!(report.verdict, Verdict::Safe, "{}\n{report}", case.file);
@@ -96,9 +137,7 @@ macro_rules! every_class {
         #[test]
         fn no_class_is_left_out() {
             let here = [$($class),*];
-            let manifest = std::fs::read_to_string(fixtures().join("manifest.json")).unwrap();
-            let cases: Vec<Case> = serde_json::from_str(&manifest).unwrap();
-            for case in cases {
+            for case in cases() {
                 assert!(here.contains(&case.class.as_str()), "{}", case.class);
             }
         }

@@ -10,6 +10,8 @@ mod command;
 mod command_folder;
 mod fixtures;
 mod input;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod recorder;
 mod report;
 mod snapshot_difference;
