@@ -6,11 +6,13 @@
 mod evidence;
 mod repeat;
 mod run_log;
+mod staging;
 mod wrong;
 
 pub(crate) use evidence::{figures, likely_statement, list, shortened};
 pub(crate) use repeat::repeat;
 pub(crate) use run_log::is_run_log;
+pub(crate) use staging::is_staging;
 pub(crate) use wrong::{Wrong, is_half, names_per_run};
 
 use crate::class::{Class, Weight};

@@ -35,7 +35,7 @@ pub mod snapshot;
 mod watch;
 pub mod wire;
 
-pub use class::Class;
+pub use class::{Class, Weight};
 pub use error::Error;
 pub use plan::Plan;
 pub use report::{Finding, Report, Verdict};

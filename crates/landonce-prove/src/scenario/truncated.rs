@@ -123,14 +123,19 @@ fn judge(
         if !difference.vanished.is_empty() {
             said = format!("{} dropped", list(&difference.vanished));
         }
-        drafts.push(
-            Draft::new(
-                Class::DeleteByAbsence,
-                format!("With {name}, the command {how}: {said}. What wasn't in the cut file was taken for deleted."),
-            )
-            .statement(likely_statement(log, &absent))
-            .tables(absent),
-        );
+        // What stands in staging is the last load's, and a shorter one leaves less there: worth a look, and no loss.
+        let is_staging = absent.iter().all(|t| crate::judge::is_staging(&t.table))
+            && difference.vanished.iter().all(|table| crate::judge::is_staging(table));
+        let why = if is_staging {
+            "By its name that is staging, which holds what the last run has read; if anything else reads it, half of it is missing."
+        } else {
+            "What wasn't in the cut file was taken for deleted."
+        };
+        let draft =
+            Draft::new(Class::DeleteByAbsence, format!("With {name}, the command {how}: {said}. {why}"))
+                .statement(likely_statement(log, &absent))
+                .tables(absent);
+        drafts.push(if is_staging { draft.remark() } else { draft });
     }
     if !torn.is_empty() {
         let said = words(&torn, |t| {

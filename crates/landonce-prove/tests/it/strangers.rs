@@ -1,6 +1,6 @@
 //! Pipelines that look right on an empty table, or by their exit code, and aren't: each was called safe once.
 
-use landonce_prove::{Class, Plan, Report, Scenario};
+use landonce_prove::{Class, Plan, Report, Scenario, Weight};
 use landonce_testkit::postgres;
 
 const SCHEMA: &str = "psql -X -q -v ON_ERROR_STOP=1 \"$DATABASE_URL\" -c \
@@ -46,6 +46,19 @@ async fn rows_marked_as_gone_with_the_time_of_it_are_deleted_by_absence() {
         UPDATE customer SET gone_at = now() WHERE gone_at IS NULL AND id NOT IN (SELECT id FROM s);\nCOMMIT;\nSQL";
     let report = proved(Scenario::Truncated, script, "1\n2\n3\n4\n").await;
     assert_eq!(classes(&report), [Class::DeleteByAbsence], "{report}");
+}
+
+#[tokio::test]
+async fn less_in_staging_is_a_remark() {
+    let script = "psql -X -q -v ON_ERROR_STOP=1 <<SQL\n\
+        CREATE TABLE IF NOT EXISTS stg_customer (id int);\nBEGIN;\nTRUNCATE stg_customer;\n\\copy stg_customer FROM '$1' CSV\n\
+        INSERT INTO customer SELECT id FROM stg_customer ON CONFLICT DO NOTHING;\nCOMMIT;\nSQL";
+    let report = proved(Scenario::Truncated, script, "1\n2\n3\n4\n").await;
+    let found: Vec<_> = report.scenarios.iter().flat_map(|scenario| &scenario.findings).collect();
+    assert!(!found.is_empty(), "{report}");
+    for finding in found {
+        assert_eq!((finding.class, finding.weight), (Class::DeleteByAbsence, Weight::Remark), "{report}");
+    }
 }
 
 #[tokio::test]
