@@ -71,7 +71,7 @@ fn walk<B>(node: &impl Visit, mut look: impl FnMut(Node<'_>) -> ControlFlow<B>) 
     let mut found = ControlFlow::Continue(());
     let _ = node.visit(&mut Walker(&mut |node| match look(node) {
         ControlFlow::Continue(()) => ControlFlow::Continue(()),
-        broken => {
+        broken @ ControlFlow::Break(_) => {
             found = broken;
             ControlFlow::Break(())
         }
