@@ -7,7 +7,7 @@ use super::stage::{Clean, Stage};
 use super::stand::{Conditions, Leftovers, Stand, how};
 use crate::class::Class;
 use crate::error::Result;
-use crate::judge::{Draft, likely_statement, shortened};
+use crate::judge::{Draft, Wrong, likely_statement, shortened};
 use crate::wire::{At, Fault, Kind};
 
 /// The trials.
@@ -60,12 +60,7 @@ async fn trial(stage: &Stage<'_>, clean: &Clean, write: u64, name: &str) -> Resu
     let claimed = healed.at_once.as_ref().filter(|wrong| !wrong.is_data_right());
     let later = healed.afterwards.as_ref().filter(|wrong| !wrong.is_data_right());
     if let Some(wrong) = claimed.or(later) {
-        let too_many = !wrong.doubled.is_empty() || !wrong.extra.is_empty() || !wrong.changed.is_empty();
-        let class = match (too_many, claimed.is_some()) {
-            (true, _) => Class::BlindReplay,
-            (false, true) => Class::FalseSuccess,
-            (false, false) => Class::PartialLoad,
-        };
+        let class = class(wrong, clean, claimed.is_some());
         let whose = if claimed.is_some() {
             format!("the command went on and {}", how(&ended))
         } else {
@@ -77,8 +72,13 @@ async fn trial(stage: &Stage<'_>, clean: &Clean, write: u64, name: &str) -> Resu
             Draft::new(
                 class,
                 format!(
-                    "With {fault}, {whose}: {}. Whether the write had happened was guessed, not looked up.",
-                    wrong.words()
+                    "With {fault}, {whose}: {}. {}.",
+                    wrong.words(),
+                    if class == Class::BookkeepingApart {
+                        "What is done is recorded apart from the data"
+                    } else {
+                        "Whether the write had happened was guessed, not looked up"
+                    }
                 ),
             )
             .tables(tables)
@@ -86,4 +86,17 @@ async fn trial(stage: &Stage<'_>, clean: &Clean, write: u64, name: &str) -> Resu
         );
     }
     Ok((stand.give_back().await?, Shown::Judged(drafts)))
+}
+
+/// What kind of fault leaves this after a lost answer. Where a repeat changes nothing, the command does look what is done: a wrong
+/// state after the next run then means that what it looks at was written apart from the data.
+fn class(wrong: &Wrong, clean: &Clean, is_claimed: bool) -> Class {
+    let too_many = !wrong.doubled.is_empty() || !wrong.extra.is_empty() || !wrong.changed.is_empty();
+    let after_a_rerun = super::killed::class(wrong, clean);
+    match (too_many, is_claimed) {
+        (_, false) if after_a_rerun == Class::BookkeepingApart => after_a_rerun,
+        (true, _) => Class::BlindReplay,
+        (false, true) => Class::FalseSuccess,
+        (false, false) => Class::PartialLoad,
+    }
 }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on has failed")]
 
+mod classes;
 mod clock;
 mod clones;
 mod clones_in_place;

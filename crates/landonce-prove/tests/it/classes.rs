@@ -1,0 +1,55 @@
+//! Faults that more than one class could be said of: each is called what it is, so that the fix fits.
+
+use landonce_prove::{Class, Plan, Report, Scenario};
+use landonce_testkit::postgres;
+
+const SCHEMA: &str = "psql -X -q -v ON_ERROR_STOP=1 \"$DATABASE_URL\" -c \
+     'CREATE TABLE reading (day date, n int); CREATE TABLE mark (name text PRIMARY KEY); \
+      CREATE TABLE account (id int PRIMARY KEY, balance int); INSERT INTO account VALUES (1, 100)'";
+
+/// Every transaction of the script is one `-c`.
+async fn proved(scenario: Scenario, script: &str) -> Report {
+    let url = postgres::database().await;
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Plan::new(url.url(), ["bash", "-e", "-c", script])
+        .setup(SCHEMA)
+        .folder(folder.path())
+        .scenarios([scenario])
+        .trials(8);
+    landonce_prove::prove(&plan, &mut |_| {}).await.unwrap()
+}
+
+fn found(report: &Report) -> Vec<(Class, &str)> {
+    let findings = report.scenarios.iter().flat_map(|scenario| &scenario.findings);
+    findings.map(|finding| (finding.class, finding.message.as_str())).collect()
+}
+
+fn classes(report: &Report) -> Vec<Class> {
+    found(report).into_iter().map(|(class, _)| class).collect()
+}
+
+/// The sum is added to only if the mark is new, in a transaction of its own.
+const MARKED_APART: &str = "new=$(psql -X -q -A -t -v ON_ERROR_STOP=1 -c \
+     \"INSERT INTO mark VALUES ('a') ON CONFLICT DO NOTHING RETURNING name\")\n\
+     test -z \"$new\" || psql -X -q -v ON_ERROR_STOP=1 -c 'UPDATE account SET balance = balance + 10'";
+
+#[tokio::test]
+async fn a_sum_that_is_not_added_to_after_a_lost_answer_is_no_replay() {
+    let report = proved(Scenario::AckLost, MARKED_APART).await;
+    assert_eq!(classes(&report), [Class::BookkeepingApart], "{report}");
+}
+
+#[tokio::test]
+async fn rows_that_are_missing_after_a_lost_answer_were_marked_as_done() {
+    let script = MARKED_APART
+        .replace("UPDATE account SET balance = balance + 10", "INSERT INTO reading VALUES (NULL, 1)");
+    let report = proved(Scenario::AckLost, &script).await;
+    assert_eq!(classes(&report), [Class::BookkeepingApart], "{report}");
+}
+
+#[tokio::test]
+async fn an_append_whose_answer_was_lost_is_a_replay() {
+    let script = "psql -X -q -v ON_ERROR_STOP=1 -c 'INSERT INTO reading VALUES (NULL, 1)'";
+    let report = proved(Scenario::AckLost, script).await;
+    assert_eq!(classes(&report), [Class::BlindReplay], "{report}");
+}
