@@ -53,3 +53,21 @@ async fn an_append_whose_answer_was_lost_is_a_replay() {
     let report = proved(Scenario::AckLost, script).await;
     assert_eq!(classes(&report), [Class::BlindReplay], "{report}");
 }
+
+/// A lock that is a row: whoever dies while holding it holds it for ever.
+const LOCK_ROW: &str = "psql -X -q -v ON_ERROR_STOP=1 <<SQL\n\
+     INSERT INTO mark VALUES ('lock');\n\
+     INSERT INTO account VALUES (2, 5) ON CONFLICT DO NOTHING;\n\
+     DELETE FROM mark WHERE name = 'lock';\nSQL";
+
+#[tokio::test]
+async fn a_lock_that_is_left_makes_later_runs_stuck_also_in_a_repeat() {
+    let report = proved(Scenario::Killed, LOCK_ROW).await;
+    assert_eq!(classes(&report), [Class::Stuck], "{report}");
+    let only_in_a_repeat = LOCK_ROW.replace(
+        "INSERT INTO mark VALUES ('lock')",
+        "INSERT INTO mark SELECT 'lock' WHERE EXISTS (SELECT FROM account WHERE id = 2)",
+    );
+    let report = proved(Scenario::Killed, &only_in_a_repeat).await;
+    assert_eq!(classes(&report), [Class::Stuck], "{report}");
+}

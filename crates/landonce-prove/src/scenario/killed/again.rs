@@ -2,6 +2,7 @@
 //! kill between the two shows it. On an empty table the first run has nothing to take away.
 
 use crate::class::Class;
+use crate::command::Ended;
 use crate::error::Result;
 use crate::judge::{Draft, Wrong, likely_statement, list, shortened};
 use crate::scenario::heal::{against_one, is_per_run};
@@ -70,16 +71,21 @@ async fn trial(stage: &Stage<'_>, clean: &Clean, write: u64, name: &str) -> Resu
     let difference = snapshot::within(&before, &between, &clean.content)?;
     let half = Wrong::of(&difference, &|name| is_per_run(clean, name));
 
-    let ended = stand.run("clean re-run", &Conditions::default()).await?;
+    let mut ended = stand.run("clean re-run", &Conditions::default()).await?;
+    if !ended.is_success() && !ended.is_timed_out {
+        ended = stand.run("second clean re-run", &Conditions::default()).await?;
+    }
     let after = stand.snapshot().await?;
     let wrong = against_one(clean, &after)?;
     let mut drafts = Vec::new();
-    if !wrong.is_data_right() {
+    if !ended.is_success() && !wrong.is_nothing() {
+        drafts.push(never_healed(name, &ended).statement(likely_statement(&log, &wrong.tables())));
+    } else if !wrong.is_data_right() {
         let tables = wrong.tables();
         drafts.push(
             Draft::new(
                 super::class(&wrong, clean),
-                format!("Being {name}, then run again (it {}): {}.", how(&ended), wrong.words()),
+                format!("Being {name}, then run again: {}.", wrong.words()),
             )
             .statement(likely_statement(&log, &tables))
             .tables(tables),
@@ -118,4 +124,19 @@ async fn trial(stage: &Stage<'_>, clean: &Clean, write: u64, name: &str) -> Resu
         ));
     }
     Ok((stand.give_back().await?, Shown::Judged(drafts)))
+}
+
+/// The runs after the kill fail, or don't end.
+fn never_healed(name: &str, ended: &Ended) -> Draft {
+    if ended.is_timed_out {
+        return Draft::new(Class::Hangs, format!("After being {name} the next run never ended."));
+    }
+    Draft::new(
+        Class::Stuck,
+        format!(
+            "After being {name} the next runs fail as well: the re-run {}; its last words: {}",
+            how(ended),
+            ended.last_words()
+        ),
+    )
 }
