@@ -136,7 +136,7 @@ fn judge(
             .statement(Some(shortened(&refused.text, 400)))
             .remark(),
         );
-    } else if !ended.is_success() && refusal.asks_again && !ended.is_timed_out {
+    } else if !ended.is_success() && healed.stuck.is_none() && refusal.asks_again && !ended.is_timed_out {
         drafts.push(Draft::new(
             Class::NotRetried,
             format!(

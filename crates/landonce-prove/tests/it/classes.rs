@@ -71,3 +71,15 @@ async fn a_lock_that_is_left_makes_later_runs_stuck_also_in_a_repeat() {
     let report = proved(Scenario::Killed, &only_in_a_repeat).await;
     assert_eq!(classes(&report), [Class::Stuck], "{report}");
 }
+
+#[tokio::test]
+async fn a_failure_that_leaves_later_runs_stuck_was_not_made_good() {
+    let report = proved(Scenario::Refused, LOCK_ROW).await;
+    let found = found(&report);
+    assert!(found.iter().any(|(class, _)| *class == Class::Stuck), "{report}");
+    // At the first write nothing is held yet, and the next run does make it good.
+    let made_good = report.scenarios.iter().flat_map(|scenario| &scenario.findings);
+    for finding in made_good.filter(|finding| finding.class == Class::NotRetried) {
+        assert!(finding.trials.iter().all(|trial| trial.contains("at write 1 of")), "{report}");
+    }
+}
