@@ -9,7 +9,7 @@ mod run_log;
 mod staging;
 mod wrong;
 
-pub(crate) use evidence::{figures, likely_statement, list, shortened};
+pub(crate) use evidence::{figures, is_named, likely_statement, list, shortened};
 pub(crate) use repeat::repeat;
 pub(crate) use run_log::is_run_log;
 pub(crate) use staging::is_staging;

@@ -37,7 +37,7 @@ pub(crate) fn likely_statement(log: &[Entry], tables: &[Evidence]) -> Option<Str
 }
 
 /// Whether a word of the text is this name.
-fn is_named(text: &str, name: &str) -> bool {
+pub(crate) fn is_named(text: &str, name: &str) -> bool {
     let (text, name) = (text.to_lowercase(), name.to_lowercase());
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     text.match_indices(&name).any(|(at, _)| {

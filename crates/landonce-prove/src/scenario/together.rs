@@ -9,8 +9,8 @@ use super::stage::{Clean, Stage};
 use super::stand::{Conditions, Going, Halt, Leftovers, Stand, how};
 use crate::class::Class;
 use crate::error::Result;
-use crate::judge::{Draft, Wrong, likely_statement, shortened};
-use crate::wire::{At, Entry, Fault};
+use crate::judge::{Draft, Wrong, is_named, likely_statement, shortened};
+use crate::wire::{At, Entry, Fault, Kind};
 
 /// How often it is looked whether the second run waits for the first.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -222,6 +222,9 @@ fn judge(name: &str, wrong: &Wrong, clean: &Clean, log: &[Entry]) -> Vec<Draft> 
         (false, false) if shares_staging(log, &tables) => {
             (Class::SharedStaging, "Both filled one staging table, and each took the other's rows along")
         }
+        (false, false) if is_replaced(log, &tables) => {
+            (Class::SharedStaging, "Both emptied the same place, and both filled it")
+        }
         (false, true) if wrong.doubled.is_empty() && wrong.extra.is_empty() => {
             (Class::Accumulated, "Each changed the values once more, as any second run does")
         }
@@ -234,6 +237,20 @@ fn judge(name: &str, wrong: &Wrong, clean: &Clean, log: &[Entry]) -> Vec<Draft> 
             .tables(tables),
     );
     drafts
+}
+
+/// Whether each of these tables is written to by statements that begin with deleting from it, and nothing is read from it.
+fn is_replaced(log: &[Entry], tables: &[crate::report::Evidence]) -> bool {
+    tables.iter().all(|table| {
+        let first = log.iter().find(|entry| {
+            matches!(entry.kind, Kind::Write | Kind::Read)
+                && is_named(&entry.text, table.table.rsplit('.').next().unwrap_or(&table.table))
+        });
+        first.is_some_and(|entry| {
+            let verb = shortened(&entry.text, 20).to_lowercase();
+            verb.starts_with("delete ") || verb.starts_with("truncate ")
+        })
+    })
 }
 
 /// Whether a table is emptied or made in the run, is no temporary one, and its rows go into one of these.

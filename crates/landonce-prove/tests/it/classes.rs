@@ -83,3 +83,16 @@ async fn a_failure_that_leaves_later_runs_stuck_was_not_made_good() {
         assert!(finding.trials.iter().all(|trial| trial.contains("at write 1 of")), "{report}");
     }
 }
+
+#[tokio::test]
+async fn a_period_that_two_replace_at_once_is_in_each_others_way() {
+    let script = "psql -X -q -v ON_ERROR_STOP=1 <<SQL\n\
+        DELETE FROM reading WHERE day = '2026-06-01';\n\
+        INSERT INTO reading VALUES ('2026-06-01', 1), ('2026-06-01', 2);\nSQL";
+    let report = proved(Scenario::Together, script).await;
+    assert_eq!(classes(&report), [Class::SharedStaging], "{report}");
+    let looked = "found=$(psql -X -q -A -t -v ON_ERROR_STOP=1 -c 'SELECT count(*) FROM reading')\n\
+        test \"$found\" != 0 || psql -X -q -v ON_ERROR_STOP=1 -c 'INSERT INTO reading VALUES (NULL, 1)'";
+    let report = proved(Scenario::Together, looked).await;
+    assert_eq!(classes(&report), [Class::CheckThenInsert], "{report}");
+}
