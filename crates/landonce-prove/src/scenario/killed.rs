@@ -4,6 +4,8 @@ mod again;
 
 use std::time::Duration;
 
+use rand::rngs::StdRng;
+
 use super::heal::{Healed, heal, usual};
 use super::moments::spread;
 use super::outcome::{Outcome, Shown};
@@ -51,10 +53,15 @@ fn moments(stage: &Stage<'_>, clean: &Clean) -> Vec<Moment> {
         }
         return spread(1000, most, &mut chance).into_iter().map(Moment::Share).collect();
     }
-    // The end of the run is where most goes wrong: after the last write, before the command knows; after it knows; before.
-    let mut chosen = vec![Moment::After(last), Moment::Close, Moment::Before(last), Moment::After(1)];
+    on_the_wire(last, most, &mut chance)
+}
+
+/// The end of the run is where most goes wrong: after the last write, before the command knows; before it; after the command
+/// knows. Few moments must hold one from the middle of the work: at the end of the run all is written.
+fn on_the_wire(last: u64, most: usize, chance: &mut StdRng) -> Vec<Moment> {
+    let mut chosen = vec![Moment::After(last), Moment::Before(last), Moment::Close, Moment::After(1)];
     // Two ways of dying at each of the others.
-    let others = spread(last, most.saturating_sub(2), &mut chance);
+    let others = spread(last, most.saturating_sub(2), chance);
     for (at, write) in others.into_iter().enumerate() {
         chosen.push(if at % 2 == 0 { Moment::After(write) } else { Moment::Before(write) });
     }
@@ -203,4 +210,21 @@ pub(crate) fn class(wrong: &Wrong, clean: &Clean) -> Class {
         return if too_many().all(is_whole) { Class::Appended } else { Class::PartialLoad };
     }
     if wrong.changed.iter().all(is_repeatable) { Class::BookkeepingApart } else { Class::Accumulated }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn few_moments_hold_one_before_all_is_written() {
+        for most in 2..9 {
+            let moments = on_the_wire(9, most, &mut StdRng::seed_from_u64(1));
+            assert_eq!(moments.len(), most, "{moments:?}");
+            assert!(moments.contains(&Moment::After(9)), "{moments:?}");
+            assert!(moments.contains(&Moment::Before(9)), "{moments:?}");
+        }
+    }
 }
