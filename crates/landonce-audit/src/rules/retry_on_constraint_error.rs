@@ -117,6 +117,14 @@ pub(super) fn is_retry_loop(inner: &Loop) -> bool {
     .any(|word| head.contains(word))
         || head.trim() == "for"
         || head.contains("while (true)")
+        || counts_to_a_number(&head)
+}
+
+/// for a in range(5): so many times, whatever the counter is called.
+fn counts_to_a_number(head: &str) -> bool {
+    let times =
+        head.split_once(" in range(").and_then(|(_, rest)| rest.trim_end_matches(':').strip_suffix(')'));
+    times.is_some_and(|times| !times.is_empty() && times.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether a handler always leaves the loop: its last step raises, returns or breaks.
