@@ -322,7 +322,7 @@ ON CONFLICT (email) DO NOTHING;",
 static SHARED_STAGING: Text = Text {
     title: "two at once get into each other's way",
     why: "Two runs use the same staging table, file or period at the same time, and one clears or takes what \
-          the other has put there. Rows are lost, or land under the wrong run.",
+          the other has put there. Rows are lost or doubled, or land under the wrong run.",
     fix: "Give each run its own staging: a temporary table, which only its session sees. Where two runs \
           replace the same period, let the second wait for the first with an advisory lock.",
     sql: Some(

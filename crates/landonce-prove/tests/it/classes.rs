@@ -96,3 +96,37 @@ async fn a_period_that_two_replace_at_once_is_in_each_others_way() {
     let report = proved(Scenario::Together, looked).await;
     assert_eq!(classes(&report), [Class::CheckThenInsert], "{report}");
 }
+
+/// The scenarios for which the index has a dot at this class.
+fn documented(class: Class) -> Vec<String> {
+    let index = include_str!("../../../../docs/reference/prove/README.md");
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().replace('`', "")).collect::<Vec<_>>();
+    let head = cells(index.lines().find(|line| line.starts_with("| class |")).unwrap());
+    let start = format!("| [{class}](");
+    let row = cells(index.lines().find(|line| line.starts_with(&start)).unwrap());
+    head.into_iter().zip(row).filter(|(_, cell)| cell == "●").map(|(name, _)| name).collect()
+}
+
+#[tokio::test]
+async fn the_index_says_where_a_class_is_looked_for() {
+    let counted = "psql -X -q -v ON_ERROR_STOP=1 -c 'UPDATE account SET balance = balance + 10'";
+    let appended = "psql -X -q -v ON_ERROR_STOP=1 -c 'INSERT INTO reading VALUES (NULL, 1)'";
+    let runs = [
+        (Scenario::Killed, counted, Class::Accumulated),
+        (Scenario::Killed, appended, Class::Appended),
+        (Scenario::Together, counted, Class::Accumulated),
+        (Scenario::Together, appended, Class::Appended),
+        (Scenario::Refused, MARKED_APART, Class::BookkeepingApart),
+    ];
+    for (scenario, script, class) in runs {
+        let report = proved(scenario, script).await;
+        assert!(classes(&report).contains(&class), "{report}");
+        for class in classes(&report) {
+            let documented = documented(class);
+            assert!(
+                documented.iter().any(|name| name == scenario.name()),
+                "{class}: {documented:?}\n{report}"
+            );
+        }
+    }
+}
