@@ -177,9 +177,11 @@ impl Database {
             Some((std::io::ErrorKind::NotFound, Some(_))) => {
                 (unreached(), "no server has its socket there: is it running, and is the folder right?")
             }
-            Some((std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset, _)) => {
-                (unreached(), "is it a PostgreSQL server that listens on that port?")
-            }
+            // An answer that breaks off, as from a server of another kind, comes as `Other` and without a number.
+            Some(
+                (std::io::ErrorKind::UnexpectedEof | std::io::ErrorKind::ConnectionReset, _)
+                | (std::io::ErrorKind::Other, None),
+            ) => (unreached(), "is it a PostgreSQL server that listens on that port?"),
             Some((std::io::ErrorKind::InvalidData | std::io::ErrorKind::InvalidInput, _)) => {
                 (Code::Landonce, "check `sslmode` and `sslrootcert`")
             }
@@ -260,6 +262,22 @@ mod tests {
         assert!(error.is_connect);
         let message = error.to_string().replace(" (os error 111)", "");
         insta::assert_snapshot!(message, @"cannot connect to PostgreSQL at 127.0.0.1:1, database `shop`, user `ann`: Connection refused; nothing listens there: is the server running, and are host and port right?");
+    }
+
+    #[tokio::test]
+    async fn a_server_of_another_kind_is_no_misspelt_host() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let web = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            // Read first, or closing would reset the connection.
+            std::io::Read::read(&mut stream, &mut [0; 1024]).unwrap();
+            std::io::Write::write_all(&mut stream, b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        });
+        let url = format!("postgres://ann@127.0.0.1:{port}/shop?sslmode=disable");
+        let message = database(&url).connect().await.unwrap_err().to_string();
+        web.join().unwrap();
+        assert!(message.contains("is it a PostgreSQL server"), "{message}");
     }
 
     #[tokio::test]
