@@ -92,6 +92,12 @@ impl Upstream {
         Ok(Self { reach, endpoint })
     }
 
+    /// The database's name.
+    pub(super) fn database(&self) -> &str {
+        let config = &self.reach.config;
+        config.get_dbname().or_else(|| config.get_user()).unwrap_or_default()
+    }
+
     /// The URL that leads to this port of 127.0.0.1 instead. `url` is the one that this was read from.
     pub(super) fn url_by_way_of(&self, port: u16, url: &str) -> String {
         let config: &Config = &self.reach.config;

@@ -45,6 +45,31 @@ pub(super) fn startup(bytes: &[u8]) -> io::Result<Option<(u32, usize)>> {
     Ok(Some((u32::from_be_bytes(code), length)))
 }
 
+/// The database that a start-up packet asks for: without a word of it, the one that bears the user's name.
+pub(super) fn wanted_database(packet: &[u8]) -> &[u8] {
+    let mut rest = packet.get(8..).unwrap_or_default();
+    let (mut user, mut database) = (&[][..], &[][..]);
+    while rest.first().is_some_and(|&byte| byte != 0) {
+        let (name, value) = (text(&mut rest), text(&mut rest));
+        match name {
+            b"user" => user = value,
+            b"database" => database = value,
+            _ => {}
+        }
+    }
+    if database.is_empty() { user } else { database }
+}
+
+/// The answer to a client that asks for another database than the proxy leads to.
+pub(super) fn turned_away(wanted: &[u8], ours: &str) -> Bytes {
+    let wanted = String::from_utf8_lossy(wanted);
+    let message = format!(
+        "landonce prove lets the command into its clone only, and not into the database \"{wanted}\""
+    );
+    let hint = format!("Take the database's name from DATABASE_URL or PGDATABASE: here it is \"{ours}\".");
+    error([(b'S', "FATAL"), (b'V', "FATAL"), (b'C', "3D000"), (b'M', &message), (b'H', &hint)])
+}
+
 /// Whether a client begins with TLS at once, without asking (`sslnegotiation=direct`): a handshake record.
 pub(super) fn is_tls(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x16, 0x03])
@@ -100,8 +125,12 @@ pub(super) fn error_response(sqlstate: &str, is_commit: bool) -> Bytes {
         "53300" => "sorry, too many clients already",
         _ => "the server refused the statement",
     };
+    error([(b'S', "ERROR"), (b'V', "ERROR"), (b'C', sqlstate), (b'M', message)])
+}
+
+fn error<const FIELDS: usize>(fields: [(u8, &str); FIELDS]) -> Bytes {
     let mut body = BytesMut::new();
-    for (kind, value) in [(b'S', "ERROR"), (b'V', "ERROR"), (b'C', sqlstate), (b'M', message)] {
+    for (kind, value) in fields {
         body.put_u8(kind);
         body.put_slice(value.as_bytes());
         body.put_u8(0);

@@ -105,6 +105,14 @@ async fn serve(mut client: TcpStream, shared: &Arc<Shared>) -> io::Result<Ended>
         client.write_all(b"N").await?;
     };
     let packet = buffer.split_to(length);
+    // Another database is the user's own, which nobody may write to here: most often the clone's origin.
+    let ours = shared.upstream.database();
+    let wanted = frame::wanted_database(&packet);
+    if code != CANCEL_REQUEST && wanted != ours.as_bytes() {
+        client.write_all(&frame::turned_away(wanted, ours)).await?;
+        client.shutdown().await?;
+        return Ok(Ended::Client);
+    }
     let mut server = shared.upstream.dial().await?;
     if code == CANCEL_REQUEST {
         return cancel(&packet, server.both()).await;

@@ -74,3 +74,18 @@ async fn a_webhook_is_there_in_every_run_and_calls_go_nowhere() {
     let report = landonce_prove::prove(&plan, &mut |_| {}).await.unwrap();
     assert_eq!(report.exit_code(), 0, "{report}");
 }
+
+#[tokio::test]
+async fn a_command_that_names_the_original_itself_does_not_reach_it() {
+    let url = postgres::database().await;
+    url.client().await.batch_execute("CREATE TABLE reading (n int)").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let original = url.name().to_owned();
+    let script = format!("psql -X -q -d {original} -c 'INSERT INTO reading VALUES (1)'");
+    let plan = Plan::new(url.url(), ["sh", "-c", &script]).folder(folder.path()).scenarios([Scenario::Twice]);
+    let report = landonce_prove::prove(&plan, &mut |_| {}).await.unwrap();
+    assert_eq!(report.exit_code(), 2, "{report}");
+    assert!(report.to_string().contains("clone only"), "{report}");
+    let rows = url.client().await.query_one("SELECT count(*) FROM reading", &[]).await.unwrap();
+    assert_eq!(rows.get::<_, i64>(0), 0, "{report}");
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use landonce_prove::wire::{Proxy, dial};
+use landonce_testkit::postgres;
 use landonce_testkit::wait::{until, within};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -41,6 +42,19 @@ async fn a_client_that_insists_on_tls_is_noticed() {
     let mut direct = TcpStream::connect(("127.0.0.1", rig.proxy.port())).await.unwrap();
     direct.write_all(&[0x16, 0x03, 0x01, 0x02, 0x00, 0x01]).await.unwrap();
     until(10, "the proxy to notice", is_demanded).await;
+}
+
+#[tokio::test]
+async fn no_other_database_is_reached() {
+    let rig = Rig::new().await;
+    let other = postgres::database().await;
+    let mut config: tokio_postgres::Config = rig.proxy.url().parse().unwrap();
+    let refused = within(10, "an answer", config.dbname(other.name()).connect(NoTls)).await.err().unwrap();
+    let said = refused.as_db_error().unwrap();
+    assert_eq!(said.code().code(), "3D000");
+    assert!(said.message().contains(other.name()), "{said}");
+    assert!(said.hint().unwrap().contains(rig.database.name()), "{said:?}");
+    assert!(within(10, "a way in", config.dbname(rig.database.name()).connect(NoTls)).await.is_ok());
 }
 
 #[tokio::test]
