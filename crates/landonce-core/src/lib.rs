@@ -4,6 +4,7 @@
 //!
 //! - [`spec`], [`pipeline`]: what a user writes, and what it means, checked as a whole;
 //! - [`mod@column`], [`value`], [`number`], [`time`], [`geometry`]: types, and values that fit them exactly;
+//! - [`period`]: hours, days, weeks and months of a zone, for pipelines that load one a run;
 //! - [`plan`]: a pipeline held against a catalogue: how records become rows of one table;
 //! - [`json`]: a strict scanner that keeps the text; [`record`]: from a text to key, digest and columns;
 //! - [`canonical`], [`identity`]: the bytes under keys and digests, version 1;
@@ -19,6 +20,7 @@ pub mod identity;
 pub mod json;
 pub mod number;
 pub mod outcome;
+pub mod period;
 pub mod pipeline;
 pub mod plan;
 pub mod record;
