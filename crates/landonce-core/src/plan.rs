@@ -9,9 +9,11 @@
 //! - **guard**: a digest column, or the mapped columns one by one ([`Guard`]).
 
 mod resolve;
+mod scope;
 mod shape;
 
 pub use resolve::{PlanError, resolve};
+pub use scope::{Bound, Owned, Scope, Span};
 pub use shape::{ShapeColumn, TableShape, UniqueIndex};
 
 use std::fmt;
@@ -152,6 +154,9 @@ pub struct TablePlan {
     pub unguarded: Vec<usize>,
     /// Some records are deletes: the staged flag tells which.
     pub has_deletes: bool,
+    /// The rows that the batch speaks for, so that those it doesn't have are to go; `None` when it speaks for its records
+    /// only.
+    pub scope: Option<Scope>,
     /// The identity is the sender's id, so equal content under several ids is looked for (G3); needs [`Guard::Digest`].
     pub sender_id: bool,
 }
@@ -204,9 +209,14 @@ impl TablePlan {
             }
         }
         if let Some(version) = self.version
-            && !taken[version]
+            && !std::mem::replace(&mut taken[version], true)
         {
             columns.push(StageColumn::Column(version));
+        }
+        for owned in self.scope.iter().flat_map(|scope| &scope.owner) {
+            if !std::mem::replace(&mut taken[owned.column], true) {
+                columns.push(StageColumn::Column(owned.column));
+            }
         }
         if self.absent == Absent::Keep {
             columns.push(StageColumn::Present);

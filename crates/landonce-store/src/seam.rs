@@ -135,6 +135,13 @@ pub trait Work {
     /// Deletes the rows that the batch's delete records name. Returns how many there were.
     async fn delete(&mut self) -> Result<u64>;
 
+    /// How many rows that the batch speaks for ([`TablePlan::scope`]) it doesn't have; 0 for a plan without. Call after
+    /// [`Work::classify`]. A record whose row is there, but outside, is [`Class::Conflict`] and never written.
+    async fn missing(&mut self) -> Result<u64>;
+
+    /// Deletes those rows, in key order. Returns how many there were.
+    async fn remove_missing(&mut self) -> Result<u64>;
+
     /// Equal content under another id (G3): pairs among the batch's new rows, in the batch or against the target. Returns
     /// how many and up to `samples` of them. Call before the first [`Work::write`].
     async fn same_content(&mut self, samples: usize) -> Result<SameContent>;

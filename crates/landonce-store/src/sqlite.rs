@@ -164,6 +164,7 @@ mod tests {
             absent: Absent::Replace,
             unguarded: Vec::new(),
             has_deletes: false,
+            scope: None,
             sender_id: false,
         };
         session.create_target(&plan).await.unwrap();

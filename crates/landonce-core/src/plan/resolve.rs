@@ -81,6 +81,7 @@ impl Resolver<'_> {
             absent,
             unguarded,
             has_deletes: pipeline.write.delete_when.is_some(),
+            scope: None,
             sender_id: is_sender_id && matches!(guard, Guard::Digest { .. }),
             guard,
             columns,

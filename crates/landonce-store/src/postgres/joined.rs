@@ -171,6 +171,17 @@ impl Work for Joined<'_> {
         open.delete(link).await
     }
 
+    async fn missing(&mut self) -> Result<u64> {
+        let (link, open) = self.open()?;
+        open.missing(link).await
+    }
+
+    async fn remove_missing(&mut self) -> Result<u64> {
+        self.writing().await?;
+        let (link, open) = self.open()?;
+        open.remove_missing(link).await
+    }
+
     async fn same_content(&mut self, samples: usize) -> Result<SameContent> {
         let (link, open) = self.open()?;
         open.same_content(link, samples).await

@@ -4,7 +4,7 @@
 //! `write.rs`'s.
 
 use landonce_core::plan::{Match, PlanColumn, TablePlan};
-use tokio_postgres::types::Type as Pg;
+use tokio_postgres::types::{ToSql, Type as Pg};
 use tokio_postgres::{Row, Statement};
 
 use super::link::{Fault, Link};
@@ -229,6 +229,31 @@ impl Open {
             return Ok(0);
         }
         link.execute(&format!("deleting from {}", self.plan.table), &self.render()?.delete(), &[]).await
+    }
+
+    /// How many rows the run speaks for and the batch doesn't have.
+    pub(super) async fn missing(&self, link: &Link<'_>) -> Result<u64> {
+        self.sorted()?;
+        let Some(sql) = self.render()?.count_missing() else { return Ok(0) };
+        if self.facts.relation.is_none() {
+            return Ok(0);
+        }
+        let doing = format!("looking for rows of {} that the batch doesn't have", self.plan.table);
+        let count: i64 = link.one(&doing, &sql, &self.owner()).await?.get(0);
+        Ok(count as u64)
+    }
+
+    /// Deletes them.
+    pub(super) async fn remove_missing(&self, link: &Link<'_>) -> Result<u64> {
+        self.sorted()?;
+        let Some(sql) = self.render()?.remove_missing() else { return Ok(0) };
+        let doing = format!("deleting rows of {} that the batch doesn't have", self.plan.table);
+        link.execute(&doing, &sql, &self.owner()).await
+    }
+
+    fn owner(&self) -> Vec<(&(dyn ToSql + Sync), Pg)> {
+        let scope = self.plan.scope.iter();
+        scope.flat_map(|scope| &scope.owner).map(|owned| (&owned.value as _, Pg::TEXT)).collect()
     }
 
     /// Drops the temporary tables. The COPY statements go with `self`, before whatever ends the transaction.

@@ -452,6 +452,7 @@ mod tests {
             absent: Absent::Replace,
             unguarded: Vec::new(),
             has_deletes: false,
+            scope: None,
             sender_id: false,
         }
     }

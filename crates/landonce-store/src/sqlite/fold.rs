@@ -144,6 +144,7 @@ mod tests {
             absent: Absent::Replace,
             unguarded: Vec::new(),
             has_deletes: true,
+            scope: None,
             sender_id: false,
         }
     }

@@ -140,6 +140,19 @@ impl Work for Joined<'_> {
         open.delete(connection)
     }
 
+    async fn missing(&mut self) -> Result<u64> {
+        let (connection, open) = self.open()?;
+        open.walked()?;
+        open.missing(connection)
+    }
+
+    async fn remove_missing(&mut self) -> Result<u64> {
+        self.writing()?;
+        let (connection, open) = self.open()?;
+        open.walked()?;
+        open.remove_missing(connection)
+    }
+
     async fn same_content(&mut self, samples: usize) -> Result<SameContent> {
         let (connection, open) = self.open()?;
         sameness::same_content(connection, open, samples)

@@ -5,6 +5,7 @@
 //! clash with them. Values are never in the text: they are bound, `?n` being the n-th column of the rows that a
 //! statement is run with.
 
+mod scope;
 #[cfg(test)]
 mod snapshots;
 mod tables;
@@ -123,7 +124,9 @@ impl<'a> Render<'a> {
     /// A record's class against the row that is there; no row when there is none.
     pub(super) fn look(&self, columns: &[StageColumn]) -> String {
         let covered = self.facts.guard_index.as_ref();
-        let covered = covered.filter(|_| self.plan.mode == WriteMode::Upsert && self.version().is_none());
+        let is_covering =
+            self.plan.mode == WriteMode::Upsert && self.version().is_none() && self.plan.scope.is_none();
+        let covered = covered.filter(|_| is_covering);
         // Left to itself, SQLite takes the unique index and then fetches every row for its digest.
         let by = covered
             .map(|index| format!(" INDEXED BY \"{}\"", index.replace('"', "\"\"")))
@@ -190,10 +193,12 @@ impl<'a> Render<'a> {
         }
         let is_older =
             self.version().map(|version| format!("{} AND ", version.is_older(&given(version.column))));
+        let inside = self.outside(&columns).map(|outside| format!("NOT ({outside}) AND "));
         format!(
-            "{insert} DO UPDATE SET\n  {}\nWHERE {}{}",
+            "{insert} DO UPDATE SET\n  {}\nWHERE {}{}{}",
             sets.join(",\n  "),
             is_older.unwrap_or_default(),
+            inside.unwrap_or_default(),
             self.differs(&columns)
         )
     }
@@ -271,6 +276,9 @@ impl<'a> Render<'a> {
         let version = self.version();
         if let Some(version) = &version {
             case(&version.is_newer(&parameter(columns, version.column)), class::STALE);
+        }
+        if let Some(outside) = self.outside(columns) {
+            case(&outside, class::CONFLICT);
         }
         if let Some(delete) = &delete {
             case(delete, class::DELETE);

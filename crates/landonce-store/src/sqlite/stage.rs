@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use landonce_core::plan::{Match, StageColumn, TablePlan};
 use rusqlite::types::ValueRef;
-use rusqlite::{CachedStatement, Connection, params};
+use rusqlite::{CachedStatement, Connection, params, params_from_iter};
 
 use super::catalog::{self, Facts};
 use super::errors::during;
@@ -216,6 +216,26 @@ impl Open {
             Ok(deleted)
         };
         steps().map_err(during(&format!("deleting from {}", self.plan.table)))
+    }
+
+    /// How many rows the run speaks for and the batch doesn't have.
+    pub(super) fn missing(&self, connection: &Connection) -> Result<u64> {
+        let Some(sql) = self.render()?.count_missing().filter(|_| self.facts.is_there) else { return Ok(0) };
+        let doing = format!("looking for rows of {} that the batch doesn't have", self.plan.table);
+        let counted = connection.query_row(&sql, params_from_iter(self.owner()), |row| row.get::<_, i64>(0));
+        counted.map(|count| count as u64).map_err(during(&doing))
+    }
+
+    /// Deletes them.
+    pub(super) fn remove_missing(&self, connection: &Connection) -> Result<u64> {
+        let Some(sql) = self.render()?.remove_missing() else { return Ok(0) };
+        let doing = format!("deleting rows of {} that the batch doesn't have", self.plan.table);
+        let deleted = connection.execute(&sql, params_from_iter(self.owner()));
+        deleted.map(|count| count as u64).map_err(during(&doing))
+    }
+
+    fn owner(&self) -> impl Iterator<Item = &str> {
+        self.plan.scope.iter().flat_map(|scope| &scope.owner).map(|owned| owned.value.as_str())
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod quarantine;
 pub(crate) mod refused;
 pub(crate) mod repeats;
 pub(crate) mod sameness;
+pub(crate) mod scopes;
 pub(crate) mod transactions;
 pub(crate) mod values;
 pub(crate) mod versions;
@@ -39,6 +40,8 @@ macro_rules! every_promise {
             repeats: the_last_of_one_identity_counts, insert_once_keeps_the_first, false_suspicions_fold_nothing,
                 identities_are_columns_or_their_hash;
             sameness: equal_content_under_another_id_is_told, equal_content_inside_a_batch_is_told;
+            scopes: a_period_holds_exactly_the_batch, an_equal_period_is_not_touched, other_periods_and_owners_are_out_of_reach,
+                an_empty_batch_empties_its_period, a_row_that_came_in_between_is_out_of_reach_too;
             transactions: a_rollback_leaves_nothing, a_stage_can_be_closed_and_opened_again,
                 a_plan_sees_all_and_writes_nothing, a_plan_needs_no_table, a_plan_is_kept_from_writing,
                 tables_are_made_once;

@@ -170,6 +170,7 @@ ORDER BY {}",
             None => needed.extend(self.guarded().into_iter().map(|at| self.names[at].as_str())),
         }
         needed.extend(self.version().map(|(name, _)| name));
+        needed.extend(self.scoped());
         needed.extend(told.needed);
         let mut seen = std::collections::BTreeSet::new();
         needed.retain(|name| seen.insert(*name));
@@ -207,6 +208,9 @@ ORDER BY {}",
             let version = self.version().map(|(name, staged)| (format!("t.{name}"), format!("s.{staged}")));
             if let Some((there, given)) = &version {
                 case(&format!("{there} > {given}"), class::STALE);
+            }
+            if let Some(outside) = self.outside("t", |column| format!("s.{}", staged(column))) {
+                case(&outside, class::CONFLICT);
             }
             if self.plan.has_deletes {
                 // Of the same version too: a delete often carries that of the row it found.

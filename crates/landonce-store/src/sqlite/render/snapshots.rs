@@ -26,6 +26,7 @@ fn own() -> TablePlan {
         absent: Absent::Replace,
         unguarded: Vec::new(),
         has_deletes: false,
+        scope: None,
         sender_id: true,
     }
 }

@@ -98,6 +98,7 @@ pub(crate) fn plan(table: &str, columns: &[(&str, Type)]) -> TablePlan {
         absent: Absent::Replace,
         unguarded: Vec::new(),
         has_deletes: false,
+        scope: None,
         sender_id: false,
     }
 }
