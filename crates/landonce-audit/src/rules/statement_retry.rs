@@ -81,17 +81,13 @@ fn opens_or_ends(event: &Event<'_>) -> bool {
             is_commit(call)
                 || is_opener(call)
                 || [
-                    "connect",
-                    "connection",
+                    // connect(), get_conn(), and a helper that is just called conn().
+                    "conn",
                     "rollback",
                     "acquire",
-                    "getconn",
                     "session",
-                    "sessionlocal",
                     "begin_nested",
                     "savepoint",
-                    "get_conn",
-                    "raw_connection",
                     "pool",
                 ]
                 .iter()
