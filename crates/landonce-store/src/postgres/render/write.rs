@@ -146,7 +146,8 @@ WITH {head}written AS (
         if let Some((version, _)) = self.version() {
             guard.push_str(&format!("\n  AND (t.{version} < EXCLUDED.{version} OR t.{version} IS NULL)"));
         }
-        if let Some(outside) = self.outside("t", |column| format!("EXCLUDED.{}", self.target_column(column))) {
+        if let Some(outside) = self.outside("t", |column| format!("EXCLUDED.{}", self.target_column(column)))
+        {
             guard.push_str(&format!("\n  AND NOT ({outside})"));
         }
         format!("DO UPDATE SET {}\n  WHERE {guard}", sets.join(", "))

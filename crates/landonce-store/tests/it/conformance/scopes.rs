@@ -73,11 +73,8 @@ pub(crate) async fn a_period_holds_exactly_the_batch(bench: &mut impl Bench) {
         assert_eq!(overwrite(bench, &plan, "b1", &first).await, (3, 0, 0, 0, 0, 0));
         let second = [sale("a", 5, "1", "x"), sale("b", 5, "2", "x"), sale("d", 5, "1", "x")];
         assert_eq!(overwrite(bench, &plan, "b2", &second).await, (1, 1, 1, 0, 1, 1));
-        let left = [
-            ["a", "1970-01-06", "1", "x"],
-            ["b", "1970-01-06", "2", "x"],
-            ["d", "1970-01-06", "1", "x"],
-        ];
+        let left =
+            [["a", "1970-01-06", "1", "x"], ["b", "1970-01-06", "2", "x"], ["d", "1970-01-06", "1", "x"]];
         assert_eq!(bench.rows(ALL).await, left);
         bench.run("DROP TABLE sales").await;
         bench.run(&format!("DELETE FROM {}", inbox(bench))).await;
