@@ -21,8 +21,15 @@ pub(crate) fn read_file(text: &str) -> (Vec<Function>, Vec<Unread>) {
     let Some(tree) = syntax::parse(&tree_sitter_bash::LANGUAGE.into(), text) else {
         return (Vec::new(), vec![Unread { span: whole, why: "it can't be read as a shell script".into() }]);
     };
-    let mut reader =
-        Reader { s: text, names: BTreeMap::new(), functions: Vec::new(), unread: Vec::new(), depth: 0 };
+    let mut reader = Reader {
+        s: text,
+        names: BTreeMap::new(),
+        wrappers: BTreeMap::new(),
+        functions: Vec::new(),
+        unread: Vec::new(),
+        depth: 0,
+    };
+    reader.wrappers(tree.root_node());
     reader.assignments(tree.root_node());
     reader.names.retain(|_, value| matches!(value, Value::Clock | Value::Random));
     let mut body = Vec::new();
@@ -72,6 +79,8 @@ struct Reader<'t> {
     s: &'t str,
     /// Variables that hold the clock's reading or chance wherever they are set.
     names: BTreeMap<String, Value>,
+    /// Functions that run a client with whatever they are given: `sql() { psql -X "$URL"; }`, and which client.
+    wrappers: BTreeMap<&'t str, &'t str>,
     functions: Vec<Function>,
     unread: Vec<Unread>,
     depth: usize,
@@ -96,6 +105,26 @@ impl<'t> Reader<'t> {
                 if *kept != value {
                     *kept = Value::Name(name);
                 }
+            }
+            let mut cursor = node.walk();
+            waiting.extend(node.named_children(&mut cursor));
+        }
+    }
+
+    /// The functions whose body is one call of a client, which reads what the function reads.
+    fn wrappers(&mut self, root: Node<'t>) {
+        let mut waiting = vec![root];
+        while let Some(node) = waiting.pop() {
+            let mut cursor = node.walk();
+            if node.kind() == "function_definition"
+                && let (Some(name), Some(body)) =
+                    (node.child_by_field_name("name"), node.child_by_field_name("body"))
+                && let [command] = body.named_children(&mut cursor).collect::<Vec<_>>().as_slice()
+                && command.kind() == "command"
+                && let Some(client) = command.child_by_field_name("name").map(|it| self.source(it))
+                && CLIENTS.contains(&client)
+            {
+                self.wrappers.insert(self.source(name), client);
             }
             let mut cursor = node.walk();
             waiting.extend(node.named_children(&mut cursor));
@@ -211,7 +240,8 @@ impl<'t> Reader<'t> {
         let nodes: Vec<_> = node.children_by_field_name("argument", &mut cursor).collect();
         // `docker exec db psql …`, `sudo -u postgres psql …` run psql too.
         let program = name.rsplit('/').next().unwrap_or(&name).to_owned();
-        let at = if CLIENTS.contains(&program.as_str()) {
+        let wrapped = self.wrappers.get(program.as_str()).copied();
+        let at = if wrapped.is_some() || CLIENTS.contains(&program.as_str()) {
             Some(0)
         } else {
             nodes.iter().position(|it| CLIENTS.contains(&self.source(*it))).map(|it| it + 1)
@@ -227,7 +257,8 @@ impl<'t> Reader<'t> {
             return;
         };
         // What is run in the end, where `docker exec` or `sudo` stands before it.
-        let client = at.checked_sub(1).map_or(program.as_str(), |it| self.source(nodes[it]));
+        let written = wrapped.unwrap_or(program.as_str());
+        let client = at.checked_sub(1).map_or(written, |it| self.source(nodes[it]));
         let mut texts = Vec::new();
         let mut next = Next::Anything;
         for (index, argument) in nodes.iter().enumerate().skip(at) {

@@ -116,7 +116,9 @@ pub(super) fn is_checked(flow: &Flow<'_>, at: usize, table: &Name) -> bool {
                     .iter()
                     .any(|frame| matches!(frame, Frame::Then(inner) if std::ptr::eq(*inner, branch)))
         });
-        let is_about = branch.test.contains("fetch") || taken.iter().any(|name| mentions(&branch.test, name));
+        // `if not cursor.execute("SELECT …")`: some drivers return the count of what was found.
+        let is_about = ["fetch", "execute("].iter().any(|word| branch.test.contains(word))
+            || taken.iter().any(|name| mentions(&branch.test, name));
         is_about && (is_inside || leaves)
     })
 }

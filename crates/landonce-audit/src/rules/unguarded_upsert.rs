@@ -129,7 +129,7 @@ fn found(
         if volatile == Some(Volatile::Clock) && names.iter().any(|name| is_lease(name)) {
             return None;
         }
-        let is_conditional = matches!(assignment.value, Expr::Case { .. });
+        let is_conditional = is_condition(&assignment.value);
         match volatile {
             // What is called job_id may be a column of the data: the clock is the surer stamp.
             Some(volatile)
@@ -157,7 +157,7 @@ fn is_kept(assignment: &Assignment) -> bool {
 /// `SET n = CASE WHEN t.since < $2 THEN 0 ELSE t.n END`: what is written hangs on what the row holds.
 fn is_choice(assignment: &Assignment, all: &[Assignment]) -> bool {
     let set: Vec<String> = all.iter().flat_map(assigned).collect();
-    matches!(assignment.value, Expr::Case { .. })
+    is_condition(&assignment.value)
         && walk::expressions(&assignment.value, |expr| {
             if own_column(expr).is_some_and(|name| set.contains(&name)) {
                 ControlFlow::Break(())
@@ -166,6 +166,15 @@ fn is_choice(assignment: &Assignment, all: &[Assignment]) -> bool {
             }
         })
         .is_break()
+}
+
+/// `CASE …`, or MySQL's and SQLite's short form of it.
+fn is_condition(value: &Expr) -> bool {
+    match value {
+        Expr::Case { .. } => true,
+        Expr::Function(function) => matches!(Name::of(&function.name).bare.as_str(), "if" | "iif"),
+        _ => false,
+    }
 }
 
 /// A column of the row that is there already.

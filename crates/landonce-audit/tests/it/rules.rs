@@ -70,6 +70,15 @@ async fn what_is_mended_is_left_in_peace() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A program of `prove`, and what sets up its tables.
+fn beside_its_tables(program: &Path, twin: &str) -> Vec<PathBuf> {
+    let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let on = if name.contains(".mysql.") { ".mysql" } else { "" };
+    let tables = [format!("setup{on}.sql"), format!("setup.{twin}{on}.sql")];
+    let tables = tables.map(|name| program.with_file_name(name)).into_iter().filter(|path| path.exists());
+    std::iter::once(program.to_owned()).chain(tables).collect()
+}
+
 /// Alone, as somebody would audit it, and beside its tables.
 #[tokio::test]
 async fn what_passes_every_proof_has_no_error() {
@@ -78,9 +87,7 @@ async fn what_passes_every_proof_has_no_error() {
     assert!(mended.len() >= 50, "{}", mended.len());
     let mut wrong = Vec::new();
     for path in mended {
-        let tables = ["setup.sql", "setup.mended.sql"].map(|name| path.with_file_name(name));
-        let beside = std::iter::once(path.clone()).chain(tables.into_iter().filter(|path| path.exists()));
-        for paths in [vec![path.clone()], beside.collect()] {
+        for paths in [vec![path.clone()], beside_its_tables(&path, "mended")] {
             let report = audit(&Options { paths, ..Options::default() }).await.unwrap();
             let errors = report.findings.iter().filter(|it| it.level == rule::Level::Error);
             wrong.extend(errors.map(|it| format!("{}:{} {}", it.file.display(), it.line, it.message)));
@@ -104,9 +111,8 @@ async fn what_fails_a_proof_by_its_text_is_found() {
         ("rewritten", "unguarded-upsert"),
     ] {
         for path in files(&proofs.join(class)).iter().filter(|path| is_named(path, "broken.")) {
-            let tables = ["setup.sql", "setup.broken.sql"].map(|name| path.with_file_name(name));
-            let paths = std::iter::once(path.clone()).chain(tables.into_iter().filter(|path| path.exists()));
-            let report = audit(&Options { paths: paths.collect(), ..Options::default() }).await.unwrap();
+            let paths = beside_its_tables(path, "broken");
+            let report = audit(&Options { paths, ..Options::default() }).await.unwrap();
             if !report.findings.iter().any(|it| it.rule == id) {
                 wrong.push(format!("{}: {:?}", path.display(), report.findings));
             }
