@@ -51,7 +51,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TABLE.COLUMN", value_delimiter = ',')]
     ignore: Vec<String>,
 
-    /// A scratch database that may be emptied, where the user may not create databases.
+    /// An empty scratch database, where the user may not create databases.
     #[arg(long, value_name = "URL")]
     in_place: Option<String>,
 

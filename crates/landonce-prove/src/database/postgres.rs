@@ -159,7 +159,8 @@ impl Source {
         match self.base {
             Base::InPlace(scratch) => {
                 self.server.settle(scratch.database()).await?;
-                scratch.empty(&self.server).await
+                scratch.empty(&self.server).await?;
+                scratch.unmark().await
             }
             Base::Database(_) => self.server.drop_all(self.names.prefix()).await,
         }

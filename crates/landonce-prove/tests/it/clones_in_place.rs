@@ -69,7 +69,16 @@ async fn without_createdb_the_way_out_is_told() {
 #[tokio::test]
 async fn a_scratch_database_is_a_fresh_clone_every_time() {
     let poor = Poor::new().await;
-    connect(&poor.url(&poor.scratch)).await.batch_execute(LITTER).await.unwrap();
+    let scratch = connect(&poor.url(&poor.scratch)).await;
+    scratch.batch_execute(LITTER).await.unwrap();
+    // Somebody's database, perhaps by a slip of the pen: nothing in it is touched.
+    let error = Source::open(&poor.url(&poor.source), Some(&poor.url(&poor.scratch))).await.unwrap_err();
+    assert!(error.to_string().contains("isn't empty") && error.to_string().contains("COMMENT ON"), "{error}");
+    assert_eq!(count(&scratch, "litter").await, 0);
+    let (_, allowed) =
+        error.to_string().split_once("if it may be: ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    scratch.batch_execute(&allowed).await.unwrap();
+    drop(scratch);
     let source = Source::open(&poor.url(&poor.source), Some(&poor.url(&poor.scratch))).await.unwrap();
     connect(source.base_url())
         .await

@@ -76,6 +76,9 @@ const HAS_OBJECTS: &str = "SELECT EXISTS (SELECT FROM pg_class c WHERE c.oid >= 
      OR EXISTS (SELECT FROM pg_largeobject_metadata) \
      OR EXISTS (SELECT FROM pg_namespace WHERE oid >= 16384 AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'public')";
 
+/// The comment of a database that may be emptied: whoever is killed leaves it, and what was in there, to the next proof.
+const MARK: &str = "scratch of landonce prove, may be emptied";
+
 /// The scratch database and what it is filled with.
 #[derive(Debug)]
 pub(super) struct Scratch {
@@ -96,7 +99,8 @@ enum State {
 }
 
 impl Scratch {
-    /// Empties the scratch database and fills it as the source is.
+    /// Empties the scratch database and fills it as the source is. One that isn't empty is refused, unless a proof has left
+    /// what is in there: a URL is mistyped easily.
     pub(super) async fn open(
         server: &Server,
         source: &Url,
@@ -116,11 +120,42 @@ impl Scratch {
             base: tokio::sync::Mutex::new(None),
             clone: std::sync::Mutex::new(Weak::new()),
         };
+        scratch.mark().await?;
         let state = scratch.state_of(source, "source.dump").await?;
         scratch.fill(server, &state).await?;
         let client = server.client().await?;
         let notes = settings::carry_over(&client, &from, &to).await?;
         Ok((scratch, notes))
+    }
+
+    async fn mark(&self) -> Result<()> {
+        let client = connect(&self.url).await?;
+        let marked = "SELECT shobj_description(oid, 'pg_database') = $1 FROM pg_database WHERE datname = current_database()";
+        let row = client.query_one(marked, &[&MARK]).await;
+        let row = row.map_err(|error| failed("looking for the scratch database's comment", error))?;
+        let is_marked: Option<bool> = row.get(0);
+        if is_marked != Some(true) && has_objects(&client, true).await? {
+            return Err(Error::new(format!(
+                "the database {} of `--in-place` isn't empty, and would be emptied; give an empty one, or, if it may be: \
+                 {}",
+                self.database,
+                self.comment(&format!("'{MARK}'"))
+            )));
+        }
+        // Who isn't the owner can't leave it, and starts with an empty one the next time.
+        let _ = client.batch_execute(&self.comment(&format!("'{MARK}'"))).await;
+        Ok(())
+    }
+
+    /// Takes the mark away again; the database is empty.
+    pub(super) async fn unmark(&self) -> Result<()> {
+        let _ = connect(&self.url).await?.batch_execute(&self.comment("NULL")).await;
+        Ok(())
+    }
+
+    fn comment(&self, text: &str) -> String {
+        let name = postgres_protocol::escape::escape_identifier(&self.database);
+        format!("COMMENT ON DATABASE {name} IS {text}")
     }
 
     pub(super) fn url(&self) -> String {
