@@ -14,6 +14,10 @@ build:
 test *names:
     {{ if names == "" { "scripts/test" } else { "cargo test --workspace " + failpoints + " -- " + names } }}
 
+# Property tests with new cases, many of them
+explore cases="2000" *names:
+    PROPTEST_CASES={{ cases }} cargo test --workspace --lib {{ failpoints }} -- {{ names }}
+
 # What the compiler and the house style object to
 lint:
     scripts/check-files
