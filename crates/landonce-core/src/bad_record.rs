@@ -54,6 +54,10 @@ pub enum BadKind {
     UnmappedField,
     /// The database refused the row (a constraint, a domain, another unique index, a trigger).
     Refused,
+    /// The row belongs to another period than the run's, or to none.
+    OutsidePeriod,
+    /// The row belongs to another owner than the pipeline's.
+    OtherOwner,
     /// Same identity and same version as a row that is already there, but other content.
     Conflict,
 }
@@ -79,8 +83,17 @@ impl BadKind {
             Self::TooLong => "too long",
             Self::UnmappedField => "unmapped field",
             Self::Refused => "refused by the database",
+            Self::OutsidePeriod => "outside the period",
+            Self::OtherOwner => "another owner's",
             Self::Conflict => "conflict",
         }
+    }
+}
+
+impl BadKind {
+    /// Whether the record has no identity at all, so that no row can be its.
+    pub const fn is_without_identity(self) -> bool {
+        matches!(self, Self::NullKey | Self::AbsentKey)
     }
 }
 

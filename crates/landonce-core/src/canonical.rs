@@ -32,6 +32,8 @@ use crate::value::Value;
 pub const KEY_LABEL: &[u8] = b"landonce:key:1";
 /// The label under a content digest's hash.
 pub const DIGEST_LABEL: &[u8] = b"landonce:digest:1";
+/// Stands before what the key of a further copy of a record is made of ([`crate::identity::Key::copy`]).
+pub const COPY_LABEL: &[u8] = b"landonce:copy:1";
 
 /// Names that an encoding leaves out, at any depth: what changes per attempt (`sent_at`, `trace.id`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

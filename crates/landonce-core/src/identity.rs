@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::canonical::{DIGEST_LABEL, KEY_LABEL};
+use crate::canonical::{COPY_LABEL, DIGEST_LABEL, KEY_LABEL};
 use crate::plan::KeyForm;
 use crate::value::Value;
 
@@ -23,6 +23,18 @@ impl Key {
     /// The plain SHA-256 of a text, without a label: what `sha256("a|b|c")` gives in any language (`joined`).
     pub fn of_joined(text: &[u8]) -> Self {
         Self(Sha256::digest(text).into())
+    }
+
+    /// The key of the n-th copy of a record, counted from 1, where each copy is a row of its own (`repeats: keep`). The
+    /// first one's is the record's own key.
+    #[must_use]
+    pub fn copy(self, nth: u32) -> Self {
+        if nth <= 1 {
+            return self;
+        }
+        let mut encoded = self.0.to_vec();
+        encoded.extend_from_slice(&nth.to_be_bytes());
+        Self(labelled(COPY_LABEL, &encoded))
     }
 
     /// The key as a UUID: RFC 9562 version 8 over the first sixteen bytes.
@@ -73,6 +85,15 @@ mod tests {
             Key::of_joined(b"a|b|c").to_text(KeyForm::Hex),
             "a52dd81bfd5e4e66d96b9f598382f6cbf8c5c3897654e6ae9055e03620fcf38e"
         );
+    }
+
+    #[test]
+    fn copies_have_keys_of_their_own_and_the_first_is_the_record_itself() {
+        let key = Key::of(b"x");
+        assert_eq!(key.copy(1), key);
+        assert_ne!(key.copy(2), key);
+        assert_ne!(key.copy(2), key.copy(3));
+        assert_eq!(key.copy(2), Key::of(b"x").copy(2));
     }
 
     #[test]

@@ -153,6 +153,17 @@ impl Calendar {
         }
     }
 
+    /// The period that a civil date is one of the days of.
+    ///
+    /// # Errors
+    /// As for [`Calendar::containing`], and for a calendar of hours, where a date is in no period.
+    pub fn containing_date(&self, date: Date) -> Result<Period, PeriodError> {
+        if !self.every.holds_whole_days() {
+            return Err(PeriodError::Unreadable(format!("{date} is in no hour: an instant is due")));
+        }
+        self.days_from(self.every.first_day(date)?)
+    }
+
     /// The period that begins where this one ends.
     ///
     /// # Errors
@@ -205,6 +216,11 @@ impl Period {
     /// The civil date that it begins with, in its calendar's zone.
     pub fn date(&self) -> Date {
         self.named.date()
+    }
+
+    /// The first civil date behind it. For an hour its own date, so that no date is in it.
+    pub fn until(&self) -> Date {
+        self.until
     }
 
     /// Whether an instant is in it: the start is, the end isn't.

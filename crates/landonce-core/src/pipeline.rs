@@ -1,10 +1,15 @@
 //! A pipeline as it is meant: resolved, checked as a whole, nothing left to re-check.
 
 mod check;
+mod whole;
 
 use crate::canonical::Exclusions;
 use crate::column::Type;
+use crate::period::Period;
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
+pub(crate) use whole::fits;
+pub use whole::{PeriodOf, Whole};
+
 use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
 
 /// A declared pipeline.
@@ -17,6 +22,8 @@ pub struct Pipeline {
     pub(crate) target: Target,
     pub(crate) write: Write,
     pub(crate) on_bad: OnBad,
+    /// The period of this run, once it is given.
+    pub(crate) period: Option<Period>,
 }
 
 /// What a pipeline reads.
@@ -47,6 +54,10 @@ pub struct Identity {
     pub normalize: Vec<Normalize>,
     /// Null and absent are values.
     pub null_is_value: bool,
+    /// Texts that stand for no identity.
+    pub nulls: Vec<String>,
+    /// A record that comes again in one payload is one more row.
+    pub keeps_repeats: bool,
 }
 
 /// Where an identity comes from.
@@ -124,6 +135,18 @@ pub struct Write {
     pub absent: Option<Absent>,
     /// The field and the texts that make a record a delete.
     pub delete_when: Option<(String, Vec<String>)>,
+    /// What a run speaks for beside its records.
+    pub whole: Option<Whole>,
+}
+
+impl Write {
+    /// The mode's spelling in pipelines and reports.
+    pub const fn mode_name(&self) -> &'static str {
+        match &self.whole {
+            Some(whole) => whole.mode_name(),
+            None => self.mode.as_str(),
+        }
+    }
 }
 
 /// What a bad record does.
@@ -194,6 +217,11 @@ impl Pipeline {
     /// How records are written.
     pub fn write(&self) -> &Write {
         &self.write
+    }
+
+    /// The period of this run ([`Pipeline::in_period`]).
+    pub fn period(&self) -> Option<&Period> {
+        self.period.as_ref()
     }
 
     /// What a bad record does.

@@ -7,6 +7,7 @@ mod content;
 mod convert;
 mod key;
 mod members;
+mod whose;
 
 use std::borrow::Cow;
 
@@ -22,6 +23,7 @@ use crate::spec::Normalize;
 use crate::value::Value;
 
 use members::{InDigest, Layout, Rules};
+use whose::Whose;
 
 /// Reads records of one pipeline into rows of one table.
 #[derive(Debug)]
@@ -40,6 +42,7 @@ pub struct RecordReader {
     encoded: Vec<u8>,
     keeps_identity: bool,
     identity_encoded: Vec<u8>,
+    whose: Option<Whose>,
 }
 
 #[derive(Debug)]
@@ -148,6 +151,7 @@ impl RecordReader {
             encoded: Vec::new(),
             keeps_identity: false,
             identity_encoded: Vec::new(),
+            whose: plan.scope.as_ref().map(|scope| Whose::new(pipeline, plan, scope)),
         }
     }
 
@@ -215,10 +219,16 @@ impl RecordReader {
                 present |= 1 << at;
             }
         }
+        if let Some(whose) = &self.whose {
+            whose.fill(&mut values, &mut present)?;
+        }
         if !is_delete {
             check_required(&self.columns, self.version, &values, present)?;
         }
 
+        if let Some(whose) = &self.whose {
+            whose.check(&values)?;
+        }
         let seen = Seen {
             layout,
             members: &members,

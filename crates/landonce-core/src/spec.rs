@@ -5,13 +5,17 @@
 mod column;
 mod fault;
 mod identity;
+mod whole;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use column::{ColumnSpec, ColumnsSpec};
 pub use fault::SpecError;
-pub use identity::{AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey};
+pub use identity::{
+    AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
+};
+pub use whole::{OwnerSpec, PeriodSpec};
 
 /// A pipeline file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -145,6 +149,16 @@ pub struct WriteSpec {
     /// What an absent field does to a row that is there; `replace` when left out.
     #[serde(default)]
     pub absent: Option<AbsentSpec>,
+    /// With `mode: overwrite_period`: which rows are a period's.
+    #[serde(default)]
+    pub period: Option<PeriodSpec>,
+    /// With `mode: overwrite_period`: fields and the value that each has in all rows of this source, which owns only those.
+    /// A record that doesn't have the field gets the value.
+    #[serde(default)]
+    pub owner: OwnerSpec,
+    /// With `mode: overwrite_period`: a payload without records empties a period that has rows. Otherwise it is refused.
+    #[serde(default)]
+    pub allow_empty: bool,
     /// Which records are deletes.
     #[serde(default)]
     pub delete_when: Option<DeleteSpec>,
@@ -159,6 +173,8 @@ pub enum ModeSpec {
     /// The newest content wins; equal content is left untouched.
     #[default]
     Upsert,
+    /// The run's period holds exactly the payload's rows; every other period stays as it is.
+    OverwritePeriod,
 }
 
 /// What an absent field does.

@@ -177,7 +177,8 @@ impl Every {
         }
     }
 
-    pub(super) const fn example(self) -> &'static str {
+    /// A label of such a period, for messages.
+    pub const fn example(self) -> &'static str {
         match self {
             Self::Hour => "2026-03-01T05+00:00",
             Self::Day => "2026-03-01",

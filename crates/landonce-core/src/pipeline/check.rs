@@ -2,12 +2,12 @@
 
 use super::{
     Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError, Rest,
-    Source, Target, Write,
+    Source, Target, Write, whole,
 };
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 use crate::spec::{
     AbsentSpec, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, ModeSpec, NullKey, OnBadSpec,
-    SourceSpec, Spec, TargetSpec, WriteSpec,
+    Repeats, SourceSpec, Spec, TargetSpec, WriteSpec,
 };
 
 /// The default record limit: 16 MiB.
@@ -17,9 +17,9 @@ const MAX_NAME: usize = 63;
 /// The longest pipeline name, in bytes.
 const MAX_PIPELINE: usize = 200;
 
-type Checked<T> = Result<T, PipelineError>;
+pub(super) type Checked<T> = Result<T, PipelineError>;
 
-fn fault<T>(key: &'static str, message: impl Into<String>) -> Checked<T> {
+pub(super) fn fault<T>(key: &'static str, message: impl Into<String>) -> Checked<T> {
     Err(PipelineError { key, message: message.into() })
 }
 
@@ -36,9 +36,18 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
     volatile.extend(spec.volatile);
     let target = target(spec.target)?;
     let write = write(spec.write)?;
-    let pipeline =
-        Pipeline { name, source, identity, volatile, target, write, on_bad: on_bad(&spec.on_bad_record)? };
+    let pipeline = Pipeline {
+        name,
+        source,
+        identity,
+        volatile,
+        target,
+        write,
+        on_bad: on_bad(&spec.on_bad_record)?,
+        period: None,
+    };
     across(&pipeline)?;
+    whole::across(&pipeline)?;
     Ok(pipeline)
 }
 
@@ -120,7 +129,22 @@ fn identity(spec: IdentitySpec) -> Checked<(Identity, Vec<String>)> {
             );
         }
     }
-    Ok((Identity { from, form, normalize: map.normalize, null_is_value }, map.except))
+    let keeps_repeats = map.repeats == Some(Repeats::Keep);
+    if map.repeats.is_some() && !matches!(from, IdentityFrom::Content(_)) {
+        return fault(
+            "identity.repeats",
+            "goes with `hash_of`: records that have an identity of their own are one record when it comes again",
+        );
+    }
+    if !map.nulls.is_empty() && matches!(from, IdentityFrom::Content(_)) {
+        return fault(
+            "identity.nulls",
+            "goes with `fields` or `sender_id`: a hash of the content has no field that is the identity",
+        );
+    }
+    let identity =
+        Identity { from, form, normalize: map.normalize, null_is_value, nulls: map.nulls, keeps_repeats };
+    Ok((identity, map.except))
 }
 
 fn target(spec: TargetSpec) -> Checked<Target> {
@@ -174,9 +198,16 @@ fn target(spec: TargetSpec) -> Checked<Target> {
 }
 
 fn write(spec: WriteSpec) -> Checked<Write> {
+    let whole = match spec.mode {
+        ModeSpec::OverwritePeriod => Some(whole::of_period(&spec)?),
+        ModeSpec::InsertOnce | ModeSpec::Upsert => {
+            whole::refuse_without(&spec)?;
+            None
+        }
+    };
     let mode = match spec.mode {
         ModeSpec::InsertOnce => WriteMode::InsertOnce,
-        ModeSpec::Upsert => WriteMode::Upsert,
+        ModeSpec::Upsert | ModeSpec::OverwritePeriod => WriteMode::Upsert,
     };
     if mode == WriteMode::InsertOnce {
         if spec.version.is_some() {
@@ -208,6 +239,7 @@ fn write(spec: WriteSpec) -> Checked<Write> {
             AbsentSpec::Keep => Absent::Keep,
         }),
         delete_when: spec.delete_when.map(|delete| (delete.field, delete.equals)),
+        whole,
     })
 }
 

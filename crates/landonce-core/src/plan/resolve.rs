@@ -1,5 +1,7 @@
 //! A pipeline held against a catalogue: which columns, which match, which guard; or why it can't be.
 
+mod scope;
+
 use super::{Absent, From, Guard, KeyForm, Match, PlanColumn, ShapeColumn, TablePlan, TableShape};
 use crate::column::Type;
 use crate::pipeline::{DeclaredForm, IdentityFrom, Pipeline, Rest};
@@ -61,6 +63,7 @@ impl Resolver<'_> {
             Guard::Columns
         };
         let version = self.version(&columns)?;
+        let scope = scope::resolve(pipeline, &columns)?;
         let unguarded = columns
             .iter()
             .enumerate()
@@ -81,7 +84,7 @@ impl Resolver<'_> {
             absent,
             unguarded,
             has_deletes: pipeline.write.delete_when.is_some(),
-            scope: None,
+            scope,
             sender_id: is_sender_id && matches!(guard, Guard::Digest { .. }),
             guard,
             columns,

@@ -1,6 +1,7 @@
 //! What a run speaks for: the rows of one period, perhaps of one owner, in place of single records.
 
 use crate::time;
+use crate::value::Value;
 
 /// The rows of the target that a run speaks for: after it they are exactly the payload's. All others are out of its reach,
 /// whatever the payload says of them.
@@ -43,7 +44,24 @@ pub struct Owned {
     pub value: String,
 }
 
+impl Span {
+    /// Whether a value lies between the bounds: the start does, the end doesn't.
+    pub fn holds(&self, value: &Value<'_>) -> bool {
+        Bound::of(value).is_some_and(|at| self.start <= at && at < self.end)
+    }
+}
+
 impl Bound {
+    /// A value as a bound; `None` for those that lie in no period.
+    pub fn of(value: &Value<'_>) -> Option<Self> {
+        match value {
+            Value::Date(days) => Some(Self::Date(*days)),
+            Value::Timestamptz(micros) => Some(Self::Timestamptz(*micros)),
+            Value::Timestamp(micros) => Some(Self::Timestamp(*micros)),
+            _ => None,
+        }
+    }
+
     /// The value as SQLite keeps it and PostgreSQL reads it: digits, `-`, `:`, `T`, `.` and `Z` only.
     pub fn text(self) -> String {
         let mut text = String::new();
@@ -59,6 +77,15 @@ impl Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_is_half_open_and_holds_its_own_kind_only() {
+        let day = Span { column: 0, start: Bound::Date(10), end: Bound::Date(11) };
+        assert!(day.holds(&Value::Date(10)));
+        for outside in [Value::Date(9), Value::Date(11), Value::Null, Value::Timestamp(10)] {
+            assert!(!day.holds(&outside), "{outside:?}");
+        }
+    }
 
     #[test]
     fn a_bound_is_spelled_as_values_are() {

@@ -26,6 +26,7 @@ impl<'t> Seen<'_, 't> {
         for name in fields(identity) {
             let (json, value, _) = self.field(name);
             refuse_missing(name, json, value)?;
+            refuse_placeholder(name, json, identity)?;
         }
         Ok(())
     }
@@ -41,6 +42,7 @@ impl<'t> Seen<'_, 't> {
             if !identity.null_is_value {
                 refuse_missing(name, json, value)?;
             }
+            refuse_placeholder(name, json, identity)?;
             let Some(separator) = joined else {
                 put_part(name, identity, (json, value, is_typed), out)?;
                 continue;
@@ -110,6 +112,19 @@ fn refuse_missing(name: &str, json: Option<Json<'_>>, value: Option<&Value<'_>>)
         }
         Some(_) => Ok(()),
     }
+}
+
+/// A text that stands for no identity, as the pipeline says: many rows carry it, and none is meant by it.
+fn refuse_placeholder(name: &str, json: Option<Json<'_>>, identity: &Identity) -> Result<(), BadRecord> {
+    if identity.nulls.is_empty() {
+        return Ok(());
+    }
+    let Some(text) = json.and_then(Json::string) else { return Ok(()) };
+    if identity.nulls.iter().any(|null| *null == text) {
+        let told = format!("`{}` stands for no identity (`identity.nulls`)", shorten(&text));
+        return Err(BadRecord::new(BadKind::NullKey, name, told));
+    }
+    Ok(())
 }
 
 fn check_scalar(json: Json<'_>) -> Result<(), BadRecord> {

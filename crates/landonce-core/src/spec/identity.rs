@@ -41,6 +41,21 @@ pub struct IdentityMap {
     pub normalize: Vec<Normalize>,
     /// What a null or absent field means; `refuse` when left out.
     pub null_key: NullKey,
+    /// Texts of identity fields that stand for no identity (`---`, `N/A`): such a record is a bad one, as with null.
+    pub nulls: Vec<String>,
+    /// With `hash_of`, in modes that speak for a whole period or source: what a record means that comes again in the same
+    /// payload, equal in everything.
+    pub repeats: Option<Repeats>,
+}
+
+/// What a record means that comes again in one payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Repeats {
+    /// It is the same one again.
+    Fold,
+    /// It is one more: two equal lines are two rows.
+    Keep,
 }
 
 /// `hash_of`: all fields, or some.
