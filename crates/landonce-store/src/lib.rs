@@ -1,12 +1,13 @@
 //! The transaction seam of landonce: the only crate that knows a database's dialect.
 //!
-//! - [`seam`] is the contract, verb by verb; [`inbox`] and [`quarantine`] are the nouns it speaks of.
+//! - [`seam`] is the contract, verb by verb; [`inbox`], [`ledger`] and [`quarantine`] are the nouns it speaks of.
 //! - `sqlite/` and `postgres/` keep it, with mirrored files: know one, know both.
 //! - [`error`] carries the code that decides about a retry.
 #![warn(missing_docs)]
 
 pub mod error;
 pub mod inbox;
+pub mod ledger;
 pub mod postgres;
 pub mod quarantine;
 pub mod seam;

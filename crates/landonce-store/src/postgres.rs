@@ -3,7 +3,7 @@
 //! - [`Database`] is a place to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
 //! - `stage.rs` tells a batch's records apart, `write.rs` and `straight.rs` write them, `savepoint.rs` finds the rows
 //!   that the server refuses; their SQL comes from `render.rs`, their bytes from `rows.rs` and `wire.rs`.
-//! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `quarantine.rs` and `report.rs`
+//! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `quarantine.rs` and `report.rs`
 //!   keep landonce's own.
 //!
 //! Everything lives inside one transaction: settings are SET LOCAL, tables are ON COMMIT DROP, statements unnamed. So a
@@ -16,6 +16,7 @@ mod errors;
 mod facts;
 mod inbox;
 mod joined;
+mod ledger;
 mod link;
 mod migrate;
 mod numeric;
@@ -44,6 +45,7 @@ pub use rows::{CopyRows, MakesRows};
 
 use crate::error::Result;
 use crate::inbox::{InboxKey, Settled};
+use crate::ledger::{Entry, Failure};
 use crate::seam::{Access, Connection};
 use connect::Options;
 use joined::Held;
@@ -96,6 +98,26 @@ impl Connection for Session {
 
     async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>> {
         inbox::look_up(&self.link(), key).await
+    }
+
+    async fn period(&mut self, pipeline: &str, label: &str) -> Result<Option<Entry>> {
+        ledger::period(&self.link(), pipeline, label).await
+    }
+
+    async fn periods(&mut self, pipeline: &str, from: i64, to: i64) -> Result<Vec<Entry>> {
+        ledger::periods(&self.link(), pipeline, from, to).await
+    }
+
+    async fn fail_period(&mut self, failure: &Failure<'_>) -> Result<()> {
+        self.begin(Access::Write).await?;
+        let noted = ledger::fail(&self.link(), failure).await;
+        match noted {
+            Ok(()) => self.commit().await,
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
     }
 
     async fn is_there(&mut self, table: &TableName) -> Result<bool> {

@@ -8,7 +8,7 @@
 //! The engine calls the verbs of one batch in this order, on one connection:
 //!
 //! ```text
-//! begin → claim → open_stage → stage* → fold → classify → (next_rows → write)* → keep_bad* → settle → commit
+//! begin → claim → open_stage → stage* → fold → classify → (next_rows → write)* → keep_bad* → enter? → settle → commit
 //! ```
 //!
 //! What is told apart in [`Work::classify`] can change before it is written: another writer may come in between. The
@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::inbox::{Claim, Claimed, InboxKey, Settled};
+use crate::ledger::{Entry, Failure, Load};
 use crate::quarantine::BadRow;
 
 /// Where and how to write: a transaction that writes, or one that the database itself keeps from writing.
@@ -47,6 +48,15 @@ pub trait Connection {
 
     /// One look into the inbox, outside any transaction and without a lock. `None` also when there is no inbox yet.
     async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>>;
+
+    /// One look into the ledger, outside any transaction and without a lock. `None` also when there is no ledger yet.
+    async fn period(&mut self, pipeline: &str, label: &str) -> Result<Option<Entry>>;
+
+    /// A pipeline's periods that start in `from..to` (microseconds since 1970 in UTC), by start.
+    async fn periods(&mut self, pipeline: &str, from: i64, to: i64) -> Result<Vec<Entry>>;
+
+    /// Notes in the ledger that an attempt has failed, in a small transaction of its own. What is loaded stays as it is.
+    async fn fail_period(&mut self, failure: &Failure<'_>) -> Result<()>;
 
     /// Whether there is a table or view of that name: the cheapest look there is.
     async fn is_there(&mut self, table: &TableName) -> Result<bool>;
@@ -151,6 +161,11 @@ pub trait Work {
 
     /// Marks quarantined records as landed by this run.
     async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()>;
+
+    /// Enters a period's load in the ledger, if as many loads are there as were when the run looked. False when another
+    /// load has come in between: the engine rolls back and goes again. A concurrent twin waits here until the first has
+    /// ended.
+    async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool>;
 
     /// Writes the outcome into the claimed inbox row.
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()>;

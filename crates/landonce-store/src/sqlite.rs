@@ -3,7 +3,7 @@
 //! - [`Database`] is a file to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
 //! - `stage.rs` tells a batch's records apart, `fold.rs` decides between those of one identity, `sameness.rs` finds equal content, `write.rs` writes; their
 //!   SQL comes from `render.rs`, their values from `rows.rs`, and what SQL can't compare from `functions.rs`.
-//! - `catalog.rs` reads the catalogue, `migrate.rs` makes tables, `inbox.rs`, `quarantine.rs` and `report.rs` keep
+//! - `catalog.rs` reads the catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `quarantine.rs` and `report.rs` keep
 //!   landonce's own.
 //!
 //! The seam is async and SQLite isn't: the verbs block, and their futures are ready at once. Whoever calls them does so on
@@ -16,6 +16,7 @@ mod fold;
 mod functions;
 mod inbox;
 mod joined;
+mod ledger;
 mod migrate;
 mod quarantine;
 mod render;
@@ -34,6 +35,7 @@ pub use rows::{BoundRows, MakesRows};
 
 use crate::error::{Error, Result};
 use crate::inbox::{InboxKey, Settled};
+use crate::ledger::{Entry, Failure};
 use crate::seam::{Access, Connection};
 use errors::during;
 use joined::Held;
@@ -87,6 +89,26 @@ impl Connection for Session {
 
     async fn look_up(&mut self, key: &InboxKey) -> Result<Option<Settled>> {
         inbox::look_up(&self.connection, key)
+    }
+
+    async fn period(&mut self, pipeline: &str, label: &str) -> Result<Option<Entry>> {
+        ledger::period(&self.connection, pipeline, label)
+    }
+
+    async fn periods(&mut self, pipeline: &str, from: i64, to: i64) -> Result<Vec<Entry>> {
+        ledger::periods(&self.connection, pipeline, from, to)
+    }
+
+    async fn fail_period(&mut self, failure: &Failure<'_>) -> Result<()> {
+        self.begin(Access::Write).await?;
+        let noted = ledger::fail(&self.connection, failure);
+        match noted {
+            Ok(()) => self.commit().await,
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
     }
 
     async fn is_there(&mut self, table: &TableName) -> Result<bool> {

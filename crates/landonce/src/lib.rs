@@ -55,6 +55,7 @@ pub use ingest::{Options, Preview, Progress};
 pub use landonce_core::outcome::Outcome;
 pub use landonce_core::spec::Spec;
 pub use landonce_store::inbox::Settled;
+pub use landonce_store::ledger;
 pub use landonce_store::quarantine::Entry;
 pub use landonce_store::seam::{Class, Place, Todo};
 pub use pipeline::Pipeline;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use landonce_core::pipeline::Pipeline as Declared;
 use landonce_core::plan;
 use landonce_store::inbox::Settled;
+use landonce_store::ledger;
 use landonce_store::quarantine::Entry;
 use landonce_store::seam::Connection;
 use landonce_store::{postgres, sqlite};
@@ -201,6 +202,25 @@ impl Store {
                 Backend::Sqlite(database) => {
                     let database = database.clone();
                     blocking(move || async move { Ok(database.connect_read_only()?.batches(limit)?) }).await
+                }
+            }
+        })
+    }
+
+    /// What the ledger knows of a pipeline's periods that start in `from..to` (microseconds since 1970 in UTC), by start.
+    /// Nothing where there are no tables of landonce's yet.
+    pub fn periods<'a>(&'a self, pipeline: &'a str, from: i64, to: i64) -> Pending<'a, Vec<ledger::Entry>> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    Ok(database.connect().await?.periods(pipeline, from, to).await?)
+                }
+                Backend::Sqlite(database) => {
+                    let (database, pipeline) = (database.clone(), pipeline.to_owned());
+                    blocking(move || async move {
+                        Ok(database.connect_read_only()?.periods(&pipeline, from, to).await?)
+                    })
+                    .await
                 }
             }
         })

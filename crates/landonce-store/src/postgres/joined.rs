@@ -9,9 +9,10 @@ use uuid::Uuid;
 use super::link::Link;
 use super::rows::{CopyRows, MakesRows};
 use super::stage::Open;
-use super::{facts, inbox, quarantine, write};
+use super::{facts, inbox, ledger, quarantine, write};
 use crate::error::{Error, Result};
 use crate::inbox::{Claim, Claimed};
+use crate::ledger::Load;
 use crate::quarantine::BadRow;
 use crate::seam::{Access, Classified, Folded, Refused, SameContent, Todo, Work, Written};
 
@@ -193,6 +194,10 @@ impl Work for Joined<'_> {
 
     async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
         quarantine::resolve(self.writing().await?, ids, run_id).await
+    }
+
+    async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool> {
+        ledger::enter(self.writing().await?, load, expected_loads).await
     }
 
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()> {

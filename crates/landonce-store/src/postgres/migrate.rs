@@ -13,9 +13,10 @@ use super::{catalog, facts};
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 2] = [
+const MIGRATIONS: [(&str, &str); 3] = [
     ("0001_inbox", include_str!("../../migrations/postgres/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/postgres/0002_quarantine.sql")),
+    ("0003_ledger", include_str!("../../migrations/postgres/0003_ledger.sql")),
 ];
 
 /// What migrations stand on: the schema, and the list of those that have been applied.

@@ -7,9 +7,10 @@ use uuid::Uuid;
 
 use super::rows::{self, BoundRows, MakesRows};
 use super::stage::{self, Open};
-use super::{inbox, quarantine, sameness, write};
+use super::{inbox, ledger, quarantine, sameness, write};
 use crate::error::{Error, Result};
 use crate::inbox::{Claim, Claimed};
+use crate::ledger::Load;
 use crate::quarantine::BadRow;
 use crate::seam::{Access, Classified, Folded, Refused, SameContent, Todo, Work, Written};
 
@@ -164,6 +165,10 @@ impl Work for Joined<'_> {
 
     async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
         quarantine::resolve(self.writing()?, ids, run_id)
+    }
+
+    async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool> {
+        ledger::enter(self.writing()?, load, expected_loads)
     }
 
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()> {

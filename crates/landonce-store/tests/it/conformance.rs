@@ -7,6 +7,7 @@ pub(crate) mod absent;
 mod bench;
 pub(crate) mod deletes;
 pub(crate) mod inbox;
+pub(crate) mod ledger;
 pub(crate) mod names;
 pub(crate) mod quarantine;
 pub(crate) mod refused;
@@ -33,6 +34,9 @@ macro_rules! every_promise {
                 an_older_delete_is_stale, a_delete_of_the_same_version_deletes;
             inbox: a_batch_is_claimed_once, a_claim_goes_with_its_transaction, a_look_needs_no_tables,
                 an_outcome_is_kept_as_it_was, a_batch_settles_once;
+            ledger: a_load_is_entered_and_read_back, a_load_that_came_in_between_is_seen, a_failure_keeps_what_is_loaded,
+                an_entry_goes_with_its_transaction, periods_come_by_their_start, a_look_into_the_ledger_needs_no_tables,
+                names_are_compared_by_their_bytes;
             names: any_name_works, a_name_that_says_sql_is_a_name;
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
             refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,

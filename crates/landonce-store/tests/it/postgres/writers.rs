@@ -7,6 +7,7 @@ use landonce_core::plan::{Absent, From, Guard, Match, TablePlan, WriteMode};
 use landonce_core::retry::{Advice, Code};
 use landonce_core::value::Value;
 use landonce_store::inbox::Claimed;
+use landonce_store::ledger::Load;
 use landonce_store::seam::{Access, Connection, Work};
 use landonce_testkit::wait;
 
@@ -46,6 +47,54 @@ async fn a_twin_waits_for_the_first_delivery_and_finds_its_outcome() {
         }
         let claimed = wait::within(10, "the twin", twin).await.unwrap();
         assert_eq!(matches!(claimed, Claimed::Found(_)), does_commit, "{claimed:?}");
+    }
+}
+
+/// Two runs of one period: the second waits for the first, and then learns that a load has come in between.
+#[tokio::test]
+async fn a_twin_of_a_period_waits_and_then_goes_again() {
+    for (expected, does_commit) in [(0, true), (0, false), (1, true), (1, false)] {
+        let mut bench = fresh().await;
+        let (mut one, mut two) = (bench.connect().await, bench.connect().await);
+        one.migrate().await.unwrap();
+        for before in 0..expected {
+            one.begin(Access::Write).await.unwrap();
+            assert!(one.work().enter(&load(1), before).await.unwrap());
+            one.commit().await.unwrap();
+        }
+        one.begin(Access::Write).await.unwrap();
+        assert!(one.work().enter(&load(2), expected).await.unwrap());
+        let twin = tokio::spawn(async move {
+            two.begin(Access::Write).await.unwrap();
+            let is_entered = two.work().enter(&load(3), expected).await.unwrap();
+            two.commit().await.unwrap();
+            is_entered
+        });
+        until_somebody_waits(&bench.client().await).await;
+        if does_commit {
+            one.commit().await.unwrap();
+        } else {
+            one.rollback().await;
+        }
+        let is_entered = wait::within(10, "the twin", twin).await.unwrap();
+        assert_eq!(is_entered, !does_commit);
+        let entry = one.period("p", "2026-03-01").await.unwrap().unwrap();
+        let winner = if does_commit { run_id(2) } else { run_id(3) };
+        assert_eq!((entry.loads, entry.loaded.unwrap().run_id), (expected + 1, winner));
+    }
+}
+
+fn load(run: u128) -> Load<'static> {
+    Load {
+        pipeline: "p",
+        label: "2026-03-01",
+        start: 0,
+        end: 86_400_000_000,
+        digest: [0; 32],
+        is_complete: true,
+        batch_id: "b1",
+        run_id: run_id(run),
+        rows: 1,
     }
 }
 
