@@ -24,6 +24,9 @@ pub struct Outcome {
     pub quarantined: u64,
     /// Rows removed by delete records.
     pub deleted: u64,
+    /// Rows of the period (or of the source) that the payload doesn't have, removed. No record stands for them: they are
+    /// beside the sum.
+    pub removed: u64,
 }
 
 impl Outcome {
@@ -41,6 +44,6 @@ impl Outcome {
 
     /// Whether the batch changed the target at all.
     pub const fn is_change(&self) -> bool {
-        self.inserted + self.updated + self.deleted > 0
+        self.inserted + self.updated + self.deleted + self.removed > 0
     }
 }

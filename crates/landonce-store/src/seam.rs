@@ -162,6 +162,9 @@ pub trait Work {
     /// Marks quarantined records as landed by this run.
     async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()>;
 
+    /// What the ledger has of a period, seen from inside the transaction.
+    async fn period(&mut self, pipeline: &str, label: &str) -> Result<Option<Entry>>;
+
     /// Enters a period's load in the ledger, if as many loads are there as were when the run looked. False when another
     /// load has come in between: the engine rolls back and goes again. A concurrent twin waits here until the first has
     /// ended.

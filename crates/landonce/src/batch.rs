@@ -61,6 +61,11 @@ impl Batch {
         self
     }
 
+    /// Whether the sender gave it an id.
+    pub(crate) fn has_own_id(&self) -> bool {
+        self.id.is_some() && self.entries.is_none()
+    }
+
     pub(crate) fn entries(&self) -> Option<&Entries> {
         self.entries.as_deref()
     }

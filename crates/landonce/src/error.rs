@@ -80,6 +80,11 @@ pub(crate) enum Repr {
          written. If this is a new batch, give it a new id; if it corrects the old one, give it an id of its own as well"
     )]
     Mismatch { pipeline: String, batch_id: String, then: String, now: String },
+    #[error(
+        "{source_name}: no record at all, and the period {period} has {rows} rows in `{table}`; nothing was written. If the period \
+         really is empty now, say so with `write.allow_empty: true`"
+    )]
+    EmptyPeriod { source_name: String, period: String, rows: u64, table: String },
     #[error(transparent)]
     Store(#[from] landonce_store::Error),
     #[error("gave up after {attempts} attempts in {} ms; the last one: {last}", .elapsed_ms)]
@@ -89,6 +94,10 @@ pub(crate) enum Repr {
          if it has landed, that is a skipped duplicate"
     )]
     Unresolved { last: String },
+    #[error(
+        "another load of the period has landed meanwhile as `{batch_id}`; roll back, and run the whole transaction again"
+    )]
+    Overtaken { batch_id: String },
     #[error("interrupted; nothing was written")]
     Interrupted,
     #[error("a bug in landonce: {0}; nothing was written. Please report it")]
@@ -118,6 +127,11 @@ impl Error {
         Repr::Internal(message.into()).into()
     }
 
+    /// Another load of the period has landed while a caller's own transaction was at it: only the caller can begin again.
+    pub(crate) fn overtaken(batch_id: &str) -> Self {
+        Repr::Overtaken { batch_id: batch_id.to_owned() }.into()
+    }
+
     /// The failure of somebody's interrupt.
     pub fn interrupted() -> Self {
         Repr::Interrupted.into()
@@ -130,9 +144,9 @@ impl Error {
             Repr::Plan(_) => Kind::Target,
             Repr::Payload(PayloadError::NoSpace { .. })
             | Repr::Decode { source: DecodeError::NoSpace { .. }, .. } => Kind::NoSpace,
-            Repr::Payload(_) | Repr::Decode { .. } => Kind::Payload,
+            Repr::Payload(_) | Repr::Decode { .. } | Repr::EmptyPeriod { .. } => Kind::Payload,
             Repr::BadRecords { .. } | Repr::OverCeiling { .. } => Kind::BadRecords,
-            Repr::Mismatch { .. } => Kind::BatchMismatch,
+            Repr::Mismatch { .. } | Repr::Overtaken { .. } => Kind::BatchMismatch,
             Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => {
                 Kind::NoSpace
             }
@@ -154,9 +168,11 @@ impl Error {
             (_, Kind::Target) => Code::L0201,
             (Repr::Payload(PayloadError::Changed { .. }), _) => Code::L0303,
             (Repr::Payload(_), Kind::Payload) => Code::L0301,
+            (Repr::EmptyPeriod { .. }, _) => Code::L0304,
             (_, Kind::Payload) => Code::L0302,
             (Repr::OverCeiling { .. }, _) => Code::L0402,
             (_, Kind::BadRecords) => Code::L0401,
+            (Repr::Overtaken { .. }, _) => Code::L0502,
             (_, Kind::BatchMismatch) => Code::L0501,
             (_, Kind::Connect) => Code::L0601,
             (_, Kind::Database) => Code::L0602,

@@ -1,17 +1,19 @@
 //! Ingest: one batch, one transaction, run again until it is known to have landed or known not to.
 
 mod build;
+mod copies;
 mod feed;
 mod land;
 mod repeats;
 mod rounds;
 mod tally;
+mod turn;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landonce_core::outcome::Outcome;
-use landonce_core::pipeline::{OnBad, Pipeline};
+use landonce_core::pipeline::{OnBad, Pipeline, Whole};
 use landonce_core::plan::{self, Absent, TablePlan, WriteMode};
 use landonce_core::retry::{Advice, Code};
 use landonce_store::inbox::{Claim, Settled};
@@ -24,7 +26,9 @@ use crate::error::{Error, Repr};
 use crate::failpoint;
 use crate::receipt::{Commit, Notes, Receipt, Status};
 use crate::retry::RetryPolicy;
+use copies::Copies;
 use land::Landed;
+use turn::{Next, Turn};
 
 /// How a batch is ingested.
 #[derive(Clone, Default)]
@@ -35,6 +39,11 @@ pub struct Options {
     pub retry: RetryPolicy,
     /// Told how far it is; called on whichever thread.
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    /// When the run began: a load of a period that wasn't over by then is partial. Now, when left out. It never chooses
+    /// data.
+    pub started_at: Option<jiff::Timestamp>,
+    /// A period's payload is applied also when it is what the period holds already. Equal rows are left untouched.
+    pub is_forced: bool,
 }
 
 /// How far a batch is.
@@ -76,11 +85,38 @@ pub(crate) struct Job {
     format: Format,
     limits: Limits,
     claim: Claim,
+    turn: Option<Turn>,
+    copies: Option<Arc<Copies>>,
     is_preview: bool,
     progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
 impl Job {
+    fn new(
+        pipeline: &Arc<Pipeline>,
+        plan: TablePlan,
+        batch: &Batch,
+        claim: Claim,
+        turn: Option<Turn>,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            format: batch.format(pipeline)?,
+            limits: Batch::limits(pipeline),
+            pipeline: Arc::clone(pipeline),
+            plan: Arc::new(plan),
+            batch: batch.clone(),
+            claim,
+            turn,
+            copies: pipeline.identity().keeps_repeats.then(Arc::default),
+            is_preview: false,
+            progress: None,
+        })
+    }
+
+    fn allows_empty(&self) -> bool {
+        matches!(self.pipeline.whole(), Some(Whole::Period(of)) if of.allows_empty)
+    }
+
     fn keeps_bad(&self) -> bool {
         matches!(self.pipeline.on_bad(), OnBad::Quarantine(_))
     }
@@ -133,13 +169,40 @@ pub(crate) async fn ingest<D: Connect>(
     batch: &Batch,
     options: &Options,
 ) -> Result<Receipt, Error> {
+    turn::check(pipeline, batch)?;
     let claim = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
+    // One run has one beginning, however often it is tried.
+    let started_at = options.started_at.unwrap_or_else(jiff::Timestamp::now);
+    let options = &Options { started_at: Some(started_at), ..options.clone() };
+    let ended = until_it_lands(database, pipeline, batch, options, &claim).await;
+    if let (Err(error), Some(period)) = (&ended, pipeline.period())
+        && error.kind() != crate::error::Kind::Interrupted
+        && let Ok(mut connection) = database.connect().await
+        && let Err(failed) = turn::note_failure(&mut connection, period, &claim, error).await
+    {
+        tracing::warn!(%failed, "the ledger doesn't know of the failed run");
+    }
+    ended
+}
+
+async fn until_it_lands<D: Connect>(
+    database: &D,
+    pipeline: &Arc<Pipeline>,
+    batch: &Batch,
+    options: &Options,
+    claim: &Claim,
+) -> Result<Receipt, Error> {
     let started = Instant::now();
-    let mut tries = Tries { attempts: 0, was_connected: false, is_unanswered: false, was_internal: false };
+    let mut tries = Tries { attempts: 0, was_connected: false, ..Tries::once() };
     loop {
         tries.attempts += 1;
-        let failed = match attempt(database, pipeline, batch, options, &claim, &mut tries).await {
-            Ok(receipt) => return Ok(receipt),
+        let failed = match attempt(database, pipeline, batch, options, claim, &mut tries).await {
+            Ok(Some(receipt)) => return Ok(receipt),
+            Ok(None) => {
+                // Another load of the period has landed meanwhile: each such turn is somebody's progress.
+                tries.attempts -= 1;
+                continue;
+            }
             Err(error) => error,
         };
         let Repr::Store(error) = failed.repr() else { return Err(give_up(failed, &tries, started)) };
@@ -187,6 +250,15 @@ struct Tries {
     /// A COMMIT was sent and not answered: a batch found in the inbox under our run id is ours.
     is_unanswered: bool,
     was_internal: bool,
+    /// What the last attempt was to land as.
+    claimed: Option<Claim>,
+}
+
+impl Tries {
+    /// For what is tried once.
+    fn once() -> Self {
+        Self { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false, claimed: None }
+    }
 }
 
 fn give_up(failed: Error, tries: &Tries, started: Instant) -> Error {
@@ -212,7 +284,7 @@ fn claim(pipeline: &Pipeline, batch: &Batch, run_id: Uuid) -> Claim {
     }
 }
 
-/// One attempt: look, prepare, begin, land, commit.
+/// One attempt: look, prepare, begin, land, commit. `None` when another load of the same period came in between.
 async fn attempt<D: Connect>(
     database: &D,
     pipeline: &Arc<Pipeline>,
@@ -220,13 +292,23 @@ async fn attempt<D: Connect>(
     options: &Options,
     claim: &Claim,
     tries: &mut Tries,
-) -> Result<Receipt, Error> {
+) -> Result<Option<Receipt>, Error> {
     let mut connection = database.connect().await?;
     failpoint::at("connected");
+    let (claim, turn) = match pipeline.period() {
+        None => (claim.clone(), None),
+        Some(period) => match turn::next(&mut connection, period, claim, options, tries).await? {
+            Next::Landed(receipt) => return still_there(&mut connection, pipeline, *receipt).await.map(Some),
+            Next::Turn(turn) => (turn.claim(claim), Some(turn)),
+        },
+    };
     // One look without a lock, so that a redelivery writes nothing anywhere. The claim below is what decides.
     if let Some(settled) = connection.look_up(&claim.key()).await? {
-        let receipt = found(settled, claim, tries)?;
-        return still_there(&mut connection, pipeline, receipt).await;
+        if turn.is_some() {
+            return Ok(None);
+        }
+        let receipt = found(settled, &claim, tries)?;
+        return still_there(&mut connection, pipeline, receipt).await.map(Some);
     }
     tracing::debug!(batch_id = claim.batch_id, attempt = tries.attempts, "not landed yet");
     connection.migrate().await?;
@@ -234,20 +316,13 @@ async fn attempt<D: Connect>(
     if plan.create {
         connection.create_target(&plan).await?;
     }
-    let job = Job {
-        format: batch.format(pipeline)?,
-        limits: Batch::limits(pipeline),
-        pipeline: Arc::clone(pipeline),
-        plan: Arc::new(plan),
-        batch: batch.clone(),
-        claim: claim.clone(),
-        is_preview: false,
-        progress: options.progress.clone(),
-    };
+    let job =
+        Job { progress: options.progress.clone(), ..Job::new(pipeline, plan, batch, claim.clone(), turn)? };
     tracing::debug!(table = %job.plan.table, mode = job.plan.mode.as_str(), matching = ?job.plan.matching, "planned");
     connection.begin(Access::Write).await?;
     failpoint::at("begun");
     let mut is_claimed = false;
+    tries.claimed = Some(claim.clone());
     let landed = land::land(&mut connection.work(), &job, &mut is_claimed).await;
     // A claim that finds no row has waited for the end of whoever held it: an unanswered COMMIT before has not happened.
     tries.is_unanswered &= !is_claimed;
@@ -260,21 +335,28 @@ async fn attempt<D: Connect>(
             connection.commit().await?;
             tracing::debug!(?outcome, "committed");
             failpoint::at("committed");
-            let commit = Commit::Clean;
-            let (batch_id, run_id) = (claim.batch_id.clone(), claim.run_id);
-            Ok(Receipt {
+            Ok(Some(Receipt {
                 status: Status::Processed,
-                batch_id,
-                run_id,
+                batch_id: claim.batch_id,
+                run_id: claim.run_id,
                 outcome,
                 attempts: tries.attempts,
-                commit,
+                commit: Commit::Clean,
+                period: job.turn.as_ref().map(Turn::told),
                 notes,
-            })
+            }))
+        }
+        Ok(Landed::Found(_)) if job.turn.is_some() => {
+            connection.rollback().await;
+            Ok(None)
         }
         Ok(Landed::Found(settled)) => {
             connection.rollback().await;
-            found(settled, claim, tries)
+            found(settled, &claim, tries).map(Some)
+        }
+        Ok(Landed::Overtaken) => {
+            connection.rollback().await;
+            Ok(None)
         }
         Err(error) => {
             connection.rollback().await;
@@ -307,6 +389,7 @@ fn found(settled: Settled, claim: &Claim, tries: &Tries) -> Result<Receipt, Erro
         outcome: settled.outcome,
         attempts: tries.attempts,
         commit,
+        period: None,
         notes: Notes::default(),
     })
 }
@@ -345,25 +428,25 @@ pub(crate) async fn preview<C: Connection>(
     batch: &Batch,
     samples: usize,
 ) -> Result<Preview, Error> {
-    let claim = claim(pipeline, batch, Uuid::nil());
-    let landed_before = connection.look_up(&claim.key()).await?;
+    turn::check(pipeline, batch)?;
+    let base = claim(pipeline, batch, Uuid::nil());
+    let (claim, turn, landed_before) = match pipeline.period() {
+        Some(period) => {
+            let (turn, landed) = turn::foresee(&mut connection, period, &base).await?;
+            (turn.claim(&base), Some(turn), landed)
+        }
+        None => {
+            let landed = connection.look_up(&base.key()).await?;
+            (base, None, landed)
+        }
+    };
     if let Some(settled) = &landed_before
         && settled.digest != claim.digest
     {
-        let tries = Tries { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false };
-        found(settled.clone(), &claim, &tries)?;
+        found(settled.clone(), &claim, &Tries::once())?;
     }
     let plan = plan_for(&mut connection, pipeline).await?;
-    let job = Job {
-        format: batch.format(pipeline)?,
-        limits: Batch::limits(pipeline),
-        pipeline: Arc::clone(pipeline),
-        plan: Arc::new(plan.clone()),
-        batch: batch.clone(),
-        claim,
-        is_preview: true,
-        progress: None,
-    };
+    let job = Job { is_preview: true, ..Job::new(pipeline, plan.clone(), batch, claim, turn)? };
     connection.begin(Access::ReadOnly).await?;
     let previewed = land::preview(&mut connection.work(), &job, samples).await;
     connection.rollback().await;
@@ -381,7 +464,18 @@ pub(crate) async fn ingest_in<W: Work>(
     batch: &Batch,
     options: &Options,
 ) -> Result<Receipt, Error> {
-    let claim = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
+    turn::check(pipeline, batch)?;
+    let base = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
+    let (claim, turn) = match pipeline.period() {
+        None => (base, None),
+        Some(period) => {
+            let (turn, landed) = turn::inside(work, period, &base, options).await?;
+            if let Some(receipt) = landed {
+                return Ok(receipt);
+            }
+            (turn.claim(&base), Some(turn))
+        }
+    };
     let plan = plan::resolve(pipeline, shape)?;
     if plan.create {
         return Err(Error::declaration(format!(
@@ -389,19 +483,12 @@ pub(crate) async fn ingest_in<W: Work>(
             plan.table
         )));
     }
-    let job = Job {
-        format: batch.format(pipeline)?,
-        limits: Batch::limits(pipeline),
-        pipeline: Arc::clone(pipeline),
-        plan: Arc::new(plan),
-        batch: batch.clone(),
-        claim: claim.clone(),
-        is_preview: false,
-        progress: options.progress.clone(),
-    };
-    let tries = Tries { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false };
+    let job =
+        Job { progress: options.progress.clone(), ..Job::new(pipeline, plan, batch, claim.clone(), turn)? };
     match land::land(work, &job, &mut false).await? {
-        Landed::Found(settled) => found(settled, &claim, &tries),
+        Landed::Found(_) | Landed::Overtaken if job.turn.is_some() => Err(Error::overtaken(&claim.batch_id)),
+        Landed::Overtaken => Err(Error::internal("overtaken without a turn")),
+        Landed::Found(settled) => found(settled, &claim, &Tries::once()),
         Landed::New(outcome, notes) => Ok(Receipt {
             status: Status::Processed,
             batch_id: claim.batch_id,
@@ -409,6 +496,7 @@ pub(crate) async fn ingest_in<W: Work>(
             outcome,
             attempts: 1,
             commit: Commit::Clean,
+            period: job.turn.as_ref().map(Turn::told),
             notes,
         }),
     }

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landonce_core::pipeline::Pipeline as Declared;
+use landonce_core::period::Period;
+use landonce_core::pipeline::{Pipeline as Declared, PipelineError};
 use landonce_core::spec::Spec;
 
 use crate::batch::Batch;
@@ -63,6 +64,28 @@ impl Pipeline {
         self.declared.name()
     }
 
+    /// The pipeline of one period's run (H4): of a label, an instant at which a period starts, or an ISO interval
+    /// (`2026-03-01/2026-03-02`, an orchestrator's data interval). It stands in every `{period.…}` of the source.
+    ///
+    /// # Errors
+    /// When the pipeline isn't loaded by periods, or the text is no period of its calendar.
+    pub fn in_period(&self, text: &str) -> Result<Self, Error> {
+        self.bound(self.declared.in_period(text))
+    }
+
+    /// [`Pipeline::in_period`] of a period that is known already.
+    ///
+    /// # Errors
+    /// As for [`Pipeline::in_period`].
+    pub fn of(&self, period: &Period) -> Result<Self, Error> {
+        self.bound(self.declared.of(period))
+    }
+
+    fn bound(&self, declared: Result<Declared, PipelineError>) -> Result<Self, Error> {
+        let declared = declared.map_err(|source| Repr::Pipeline { path: self.name().to_owned(), source })?;
+        Ok(Self { declared: Arc::new(declared), ..self.clone() })
+    }
+
     /// The store that the pipeline names, with `${NAME}` taken from the environment.
     pub fn store_url(&self) -> Result<Option<String>, Error> {
         self.store_url.as_deref().map(expand).transpose()
@@ -75,6 +98,14 @@ impl Pipeline {
                 "the pipeline names no `source.file`; name one, or give a file on the command line",
             ));
         };
+        if let (Some(calendar), None) = (self.declared.calendar(), self.declared.period()) {
+            return Err(Error::declaration(format!(
+                "`{}` is loaded by periods of a {every}; say which (`--period {}`)",
+                self.name(),
+                calendar.every().example(),
+                every = calendar.every(),
+            )));
+        }
         let pattern = self.base.join(pattern);
         let pattern = pattern.to_string_lossy();
         let malformed =
@@ -92,6 +123,15 @@ impl Pipeline {
             )));
         }
         files.sort();
+        if let (Some(period), [first, second, ..]) = (self.declared.period(), files.as_slice()) {
+            return Err(Error::declaration(format!(
+                "source.file `{pattern}`: {} files for the period {period} ({}, {} …), and each would overwrite the one before: a \
+                 period's payload is one file",
+                files.len(),
+                first.display(),
+                second.display()
+            )));
+        }
         Ok(files)
     }
 

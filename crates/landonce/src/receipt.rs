@@ -20,8 +20,21 @@ pub struct Receipt {
     pub attempts: u32,
     /// How the commit is known.
     pub commit: Commit,
+    /// The period that the batch is a load of, in a pipeline that is loaded by periods.
+    pub period: Option<OfPeriod>,
     /// What a person should know: kept records, equal content under several ids.
     pub notes: Notes,
+}
+
+/// A load of a period.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfPeriod {
+    /// The period's label.
+    pub label: String,
+    /// The period was over when the run began. A partial load is due again afterwards.
+    pub is_complete: bool,
+    /// How many loads the period has had, with this one.
+    pub loads: u64,
 }
 
 /// Whether this delivery landed or an earlier one had.
@@ -69,6 +82,8 @@ pub struct Notes {
     pub kept: Vec<Located>,
     /// Quarantine entries that were not there before.
     pub kept_new: u64,
+    /// Rows that the payload doesn't have, and that were left all the same, because bad records may be theirs.
+    pub withheld: u64,
     /// New rows whose content was there under another sender's id (G3).
     pub same_content: u64,
     /// Some of them: the record's number, and the other row's key.

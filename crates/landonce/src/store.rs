@@ -15,7 +15,7 @@ use landonce_store::seam::Connection;
 use landonce_store::{postgres, sqlite};
 
 use crate::batch::Batch;
-use crate::error::Error;
+use crate::error::{Error, Repr};
 use crate::ingest::{self, Connect, Options, Preview};
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
@@ -59,6 +59,20 @@ async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
     let runtime = tokio::runtime::Handle::current();
     let task = tokio::task::spawn_blocking(move || runtime.block_on(make()));
     task.await.unwrap_or_else(|failed| Err(Error::internal(format!("the SQLite thread ended: {failed}"))))
+}
+
+/// The pipeline with some period, if it needs one: the table is the same for all of them.
+fn any_period(pipeline: &Declared) -> Result<Declared, Error> {
+    let bound = match pipeline.calendar() {
+        Some(calendar) if pipeline.period().is_none() => {
+            let any = calendar
+                .containing(jiff::Timestamp::UNIX_EPOCH)
+                .map_err(|error| Error::declaration(error.to_string()))?;
+            pipeline.of(&any)
+        }
+        _ => Ok(pipeline.clone()),
+    };
+    bound.map_err(|source| Repr::Pipeline { path: pipeline.name().to_owned(), source }.into())
 }
 
 impl Store {
@@ -158,7 +172,7 @@ impl Store {
             async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
                 connection.migrate().await?;
                 let shape = connection.shape(&pipeline.target().table).await?;
-                let plan = plan::resolve(pipeline, shape.as_ref())?;
+                let plan = plan::resolve(&any_period(pipeline)?, shape.as_ref())?;
                 if plan.create {
                     connection.create_target(&plan).await?;
                 }
@@ -178,7 +192,9 @@ impl Store {
     /// The DDL of landonce's own tables, and of the pipeline's target as landonce would make it: for a DBA. Connects to
     /// nothing.
     pub fn setup_sql(&self, pipeline: Option<&Pipeline>) -> Result<String, Error> {
-        let plan = pipeline.map(|pipeline| plan::resolve(pipeline.declared(), None)).transpose()?;
+        let plan =
+            pipeline.map(|pipeline| Ok::<_, Error>(plan::resolve(&any_period(pipeline.declared())?, None)?));
+        let plan = plan.transpose()?;
         let (mut sql, target) = match &self.0 {
             Backend::Sqlite(_) => {
                 (sqlite::setup_sql(), plan.as_ref().map(sqlite::create_target_sql).transpose()?)

@@ -155,8 +155,7 @@ impl DeclareArgs {
                     Some(Mode::Upsert) | None => ModeSpec::Upsert,
                 },
                 version: self.version_field.clone(),
-                absent: None,
-                delete_when: None,
+                ..WriteSpec::default()
             },
             on_bad_record: self.on_bad.clone().unwrap_or_default(),
         };

@@ -24,6 +24,11 @@ pub(crate) struct DeliveryArgs {
     #[arg(long, value_name = "ID")]
     batch_id: Option<String>,
 
+    /// The period to load, for a pipeline that is loaded by periods: a label (2026-03-01, 2026-W09, 2026-03), the instant
+    /// at which it starts, or an ISO interval START/END, as an orchestrator hands it out. Never taken from the clock.
+    #[arg(long, value_name = "PERIOD")]
+    period: Option<String>,
+
     #[command(flatten)]
     declare: DeclareArgs,
 }
@@ -42,10 +47,14 @@ pub(crate) struct Delivery {
 impl DeliveryArgs {
     /// Reads the pipeline and finds the files.
     pub(crate) fn resolve(self) -> Result<Delivery, Failure> {
-        let Self { what, input, batch_id, declare } = self;
+        let Self { what, input, batch_id, period, declare } = self;
+        let of_period = |pipeline: Pipeline| match &period {
+            Some(period) => pipeline.in_period(period).map_err(Failure::from),
+            None => Ok(pipeline),
+        };
         let (pipeline, inputs) = match what.split_first() {
             Some((file, data)) if is_pipeline_file(file) => {
-                let pipeline = declare.beside_file(file)?;
+                let pipeline = of_period(declare.beside_file(file)?)?;
                 let data: Vec<PathBuf> = data.iter().chain(&input).cloned().collect();
                 let inputs = if data.is_empty() {
                     pipeline.source_files()?.into_iter().map(Input::File).collect()
@@ -55,11 +64,20 @@ impl DeliveryArgs {
                 (pipeline, inputs)
             }
             _ => {
-                let pipeline = declare.pipeline()?;
+                let pipeline = of_period(declare.pipeline()?)?;
                 let data: Vec<PathBuf> = what.into_iter().chain(input).collect();
                 (pipeline, input::expand(&data)?)
             }
         };
+        if let (Some(period), true) = (pipeline.declared().period(), inputs.len() > 1) {
+            return Err(Failure::usage(
+                format!(
+                    "{} files for the period {period}: each would overwrite the one before",
+                    inputs.len()
+                ),
+                "give the one file that is the period's payload",
+            ));
+        }
         if let Some(id) = &batch_id {
             if inputs.len() > 1 {
                 return Err(Failure::usage(

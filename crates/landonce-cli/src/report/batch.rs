@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landonce::receipt::Notes;
+use landonce::receipt::{Notes, OfPeriod};
 use landonce::{Outcome, Receipt, Status};
 use owo_colors::OwoColorize as _;
 use serde::Serialize;
@@ -22,6 +22,8 @@ pub(crate) struct BatchReport {
     batch_id: Option<String>,
     run_id: Uuid,
     pipeline: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<PeriodReport>,
     source: String,
     target: String,
     store: String,
@@ -32,8 +34,28 @@ pub(crate) struct BatchReport {
     elapsed_ms: u64,
     kept: Vec<RecordReport>,
     kept_new: u64,
+    withheld: u64,
     same_content: SameContent,
     error: Option<ErrorReport>,
+}
+
+/// Which load of which period it is.
+#[derive(Debug, Serialize)]
+pub(crate) struct PeriodReport {
+    label: String,
+    /// `complete`, or `partial` when the run began before the period was over.
+    state: &'static str,
+    loads: u64,
+}
+
+impl PeriodReport {
+    fn new(of: &OfPeriod) -> Self {
+        Self {
+            label: of.label.clone(),
+            state: if of.is_complete { "complete" } else { "partial" },
+            loads: of.loads,
+        }
+    }
 }
 
 /// Equal content under several sender's ids (G3).
@@ -83,6 +105,7 @@ impl BatchReport {
             batch_id: Some(receipt.batch_id.clone()),
             run_id: receipt.run_id,
             pipeline: way.pipeline,
+            period: receipt.period.as_ref().map(PeriodReport::new),
             source: way.source,
             target: way.target,
             store: way.store,
@@ -92,6 +115,7 @@ impl BatchReport {
             elapsed_ms: elapsed.as_millis() as u64,
             kept: notes.kept.iter().map(RecordReport::new).collect(),
             kept_new: notes.kept_new,
+            withheld: notes.withheld,
             same_content: SameContent::new(notes),
             error: None,
         }
@@ -110,6 +134,7 @@ impl BatchReport {
             batch_id,
             run_id,
             pipeline: way.pipeline,
+            period: None,
             source: way.source,
             target: way.target,
             store: way.store,
@@ -119,6 +144,7 @@ impl BatchReport {
             elapsed_ms: elapsed.as_millis() as u64,
             kept: Vec::new(),
             kept_new: 0,
+            withheld: 0,
             same_content: SameContent::default(),
             error: Some(ErrorReport::new(failure)),
         }
@@ -141,6 +167,14 @@ impl BatchReport {
             row("counts", &format!("{}, when it landed; nothing was written now", counts(&self.outcome)));
         } else {
             row("counts", &counts(&self.outcome));
+        }
+        if let Some(period) = &self.period {
+            let due = if period.state == "partial" {
+                ": it wasn't over when the run began, so it is due again"
+            } else {
+                ""
+            };
+            row("period", &format!("{}, {}{due}", period.label, period.state));
         }
         row("target", &format!("{} in {}", plain::line(&self.target), plain::line(&self.store)));
         row("batch", plain::line(short(self.batch_id.as_deref().unwrap_or("?"))).as_ref());
@@ -175,6 +209,12 @@ impl BatchReport {
             };
             let what = format!("in the quarantine{already}; see `landonce quarantine list`");
             out.push_str(&kept_lines(&self.kept, kept, &what));
+        }
+        if self.withheld > 0 {
+            out.push_str(&format!(
+                "  note      {} rows that the payload doesn't have were left: a bad record may be theirs. Mend those, and run again\n",
+                self.withheld
+            ));
         }
         out.push_str(&same_content_lines(&self.same_content));
         out
@@ -254,6 +294,7 @@ fn add(sum: &mut Outcome, one: &Outcome) {
     sum.duplicates += one.duplicates;
     sum.quarantined += one.quarantined;
     sum.deleted += one.deleted;
+    sum.removed += one.removed;
 }
 
 /// Records kept aside: how many, what about them, and the first ones.

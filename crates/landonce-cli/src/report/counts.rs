@@ -16,10 +16,16 @@ pub(crate) fn counts(outcome: &Outcome) -> String {
     ];
     let told: Vec<String> =
         parts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name} {count}")).collect();
-    if told.is_empty() {
-        return format!("read {} (the batch is empty)", outcome.read);
+    let mut out = if told.is_empty() {
+        format!("read {} (the batch is empty)", outcome.read)
+    } else {
+        format!("read {} = {}", outcome.read, told.join(" + "))
+    };
+    // No record stands for these rows, so they are no part of the sum.
+    if outcome.removed > 0 {
+        out.push_str(&format!("; removed {}", outcome.removed));
     }
-    format!("read {} = {}", outcome.read, told.join(" + "))
+    out
 }
 
 /// The first twelve characters of a long id (enough to find it by); a short one whole.
@@ -45,6 +51,8 @@ mod tests {
         let outcome = Outcome { read: 7, inserted: 4, duplicates: 2, deleted: 1, ..Outcome::default() };
         assert_eq!(counts(&outcome), "read 7 = inserted 4 + duplicates 2 + deleted 1");
         assert_eq!(counts(&Outcome::default()), "read 0 (the batch is empty)");
+        let vanished = Outcome { read: 1, unchanged: 1, removed: 3, ..Outcome::default() };
+        assert_eq!(counts(&vanished), "read 1 = unchanged 1; removed 3");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::stage::{self, Open};
 use super::{inbox, ledger, quarantine, sameness, write};
 use crate::error::{Error, Result};
 use crate::inbox::{Claim, Claimed};
-use crate::ledger::Load;
+use crate::ledger::{Entry, Load};
 use crate::quarantine::BadRow;
 use crate::seam::{Access, Classified, Folded, Refused, SameContent, Todo, Work, Written};
 
@@ -165,6 +165,10 @@ impl Work for Joined<'_> {
 
     async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
         quarantine::resolve(self.writing()?, ids, run_id)
+    }
+
+    async fn period(&mut self, pipeline: &str, label: &str) -> Result<Option<Entry>> {
+        ledger::period(self.writing()?, pipeline, label)
     }
 
     async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool> {

@@ -42,6 +42,7 @@ pub(super) fn start<R: Rows>(
     let (sender, built) = mpsc::channel(2);
     let mut reader = RecordReader::new(&job.pipeline, &job.plan, job.is_lexical());
     let columns = job.plan.row_columns();
+    let copies = job.copies.clone();
     let form = match job.plan.matching {
         Match::Key { form, .. } => form,
         Match::Columns(_) => KeyForm::Bytes,
@@ -67,6 +68,9 @@ pub(super) fn start<R: Rows>(
                         return;
                     }
                 };
+                if let (Some(copies), Some(key)) = (&copies, row.key) {
+                    row.key = Some(copies.again(key, place.offset));
+                }
                 let values: Vec<Value<'_>> =
                     columns.iter().map(|column| value(*column, &mut row, form, place)).collect();
                 rows.push(&values);

@@ -15,6 +15,7 @@ use landonce_store::seam::{Place, Rows};
 use tokio::sync::mpsc;
 
 use super::Job;
+use super::copies::Copies;
 use super::repeats::Repeats;
 use crate::decode::{DecodeError, Item, Texts};
 
@@ -97,7 +98,7 @@ fn feed<R: Rows>(
     let identifying: Vec<_> = (0..threads)
         .map(|_| {
             let identifier =
-                Identifier::new(job, encoder.clone(), sender.clone(), Arc::clone(&repeats), input.withholds);
+                Identifier::new(job, encoder.clone(), sender.clone(), Arc::clone(&repeats), input);
             let waiting = Arc::clone(&waiting);
             thread::spawn(move || identifier.run(&waiting))
         })
@@ -219,6 +220,8 @@ struct Identifier<R, E> {
     is_natural: bool,
     later: Vec<Place>,
     repeats: Arc<Repeats>,
+    copies: Option<Arc<Copies>>,
+    is_again: bool,
     encoder: E,
     sender: mpsc::Sender<Fed<R>>,
 }
@@ -229,8 +232,9 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
         encoder: E,
         sender: mpsc::Sender<Fed<R>>,
         repeats: Arc<Repeats>,
-        withholds: bool,
+        input: &Input,
     ) -> Self {
+        let withholds = input.withholds;
         let reader = RecordReader::new(&job.pipeline, &job.plan, job.is_lexical());
         let form = match job.plan.matching {
             Match::Key { form, .. } => form,
@@ -246,6 +250,8 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             is_natural: matches!(job.plan.matching, Match::Columns(_)),
             later: Vec::new(),
             repeats,
+            copies: job.copies.clone(),
+            is_again: input.again.is_some(),
             encoder,
             sender,
         }
@@ -287,6 +293,13 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             None => match self.reader.read(text, self.wanted) {
                 Ok(mut row) => {
                     let place = Place { number: record.number, offset: record.offset, len: record.len };
+                    if let (Some(copies), Some(key)) = (&self.copies, row.key) {
+                        row.key = Some(if self.is_again {
+                            copies.again(key, place.offset)
+                        } else {
+                            copies.meet(key, place.offset)
+                        });
+                    }
                     let may_repeat = row.key.as_ref().is_none_or(|key| self.repeats.may_repeat(&key.0));
                     if self.withholds && may_repeat {
                         self.later.push(place);

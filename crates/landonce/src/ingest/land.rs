@@ -29,6 +29,8 @@ pub(super) enum Landed {
     New(Outcome, Notes),
     /// It had landed before; the transaction has written nothing.
     Found(Settled),
+    /// Another load of the same period has come in between; the transaction is to be rolled back.
+    Overtaken,
 }
 
 /// Steps 1 to 6. Step 7, COMMIT, is the connection's. `is_claimed` becomes true once the claim is ours, also when a later
@@ -66,6 +68,12 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     if !resolved.is_empty() {
         work.resolve_bad(&resolved, job.claim.run_id).await?;
     }
+    if let Some(turn) = &job.turn {
+        let rows = outcome.inserted + outcome.updated + outcome.unchanged + notes.withheld;
+        if !turn.enter(work, &job.claim, rows).await? {
+            return Ok(Landed::Overtaken);
+        }
+    }
     work.settle(&job.claim, &outcome).await?;
     failpoint::at("settled");
     work.close_stage().await?;
@@ -90,7 +98,11 @@ pub(super) async fn preview<W: Work>(
     let classified = tell_apart(work, job, &mut tally, &texts).await?;
     tally.outcome.inserted = classified.new;
     tally.outcome.updated = classified.changed;
-    tally.outcome.conflicts += classified.conflicts;
+    tally.foresee_conflicts(classified.conflicts);
+    if job.plan.scope.is_some() {
+        rounds::vanish(work, job, &mut tally).await?;
+    }
+    tally.check()?;
     tally.outcome.deleted = classified.deletes;
     // What a later record of an identity changes can't be told before the earlier one is written.
     tally.outcome.duplicates += later.len() as u64;

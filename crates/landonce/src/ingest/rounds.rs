@@ -73,6 +73,9 @@ async fn round<W: Work>(
         tally.notes.same_content_samples =
             same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
     }
+    if is_first && job.plan.scope.is_some() {
+        vanish(work, job, tally).await?;
+    }
     let refused = write(work, job, tally, texts, classified).await?;
     if classified.deletes > 0 {
         let deleted = work.delete().await?;
@@ -80,6 +83,33 @@ async fn round<W: Work>(
         tally.outcome.unchanged += classified.deletes - deleted; // gone meanwhile: nothing left to delete
     }
     Ok(refused)
+}
+
+/// Removes the rows that the payload doesn't have: before the others are written, so that a value which only one row may
+/// have is free for its next one.
+pub(super) async fn vanish<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>) -> Result<(), Error> {
+    let missing = work.missing().await?;
+    if missing == 0 {
+        return Ok(());
+    }
+    if let Some(turn) = &job.turn
+        && tally.outcome.read == 0
+        && !job.allows_empty()
+    {
+        return Err(Repr::EmptyPeriod {
+            source_name: job.batch.source().to_owned(),
+            period: turn.period.label().to_owned(),
+            rows: missing,
+            table: job.plan.table.to_string(),
+        }
+        .into());
+    }
+    if tally.knows_all() {
+        tally.outcome.removed = if job.is_preview { missing } else { work.remove_missing().await? };
+    } else {
+        tally.notes.withheld = missing;
+    }
+    Ok(())
 }
 
 /// The given records in their order, one of each identity a round.

@@ -28,6 +28,8 @@ pub(super) struct Tally<'j> {
     still_bad: HashSet<u64>,
     /// Where the records in conflict stand.
     in_conflict: HashSet<u64>,
+    /// Bad records that have an identity, so that a row which the payload seems not to have may be theirs.
+    somebodys: u64,
 }
 
 impl<'j> Tally<'j> {
@@ -40,6 +42,7 @@ impl<'j> Tally<'j> {
             found: Vec::new(),
             still_bad: HashSet::new(),
             in_conflict: HashSet::new(),
+            somebodys: 0,
         }
     }
 
@@ -88,16 +91,45 @@ impl<'j> Tally<'j> {
         places: &[Place],
     ) -> Result<(), Error> {
         for place in places {
-            let why =
-                BadRecord::new(BadKind::Conflict, "", "the version is there already with other content");
-            self.outcome.conflicts += 1;
             self.in_conflict.insert(place.offset);
-            self.list(place.number, &why);
+            let why = if self.job.plan.scope.is_some() {
+                let why = BadRecord::new(
+                    BadKind::Conflict,
+                    "",
+                    "its row is there, in another period or another owner's; both can't have it",
+                );
+                self.count(place.number, &why);
+                if !self.job.keeps_bad() {
+                    continue;
+                }
+                why
+            } else {
+                let why =
+                    BadRecord::new(BadKind::Conflict, "", "the version is there already with other content");
+                self.outcome.conflicts += 1;
+                self.list(place.number, &why);
+                why
+            };
             let raw = Self::text(texts, *place)?;
             let row = self.row(place.number, why, &raw);
             self.keep(work, &[row]).await?;
         }
         Ok(())
+    }
+
+    /// So many records will be in conflict (a plan, which doesn't ask which).
+    pub(super) fn foresee_conflicts(&mut self, conflicts: u64) {
+        if self.job.plan.scope.is_some() {
+            self.bad += conflicts;
+            self.somebodys += conflicts;
+        } else {
+            self.outcome.conflicts += conflicts;
+        }
+    }
+
+    /// Whether no bad record can be that of a row which the payload seems not to have.
+    pub(super) fn knows_all(&self) -> bool {
+        self.somebodys == 0
     }
 
     /// Rows that this batch has changed so far.
@@ -151,6 +183,7 @@ impl<'j> Tally<'j> {
 
     fn count(&mut self, number: u64, why: &BadRecord) {
         self.bad += 1;
+        self.somebodys += u64::from(!why.kind.is_without_identity());
         if self.job.batch.entries().is_some() {
             self.still_bad.insert(number);
         }

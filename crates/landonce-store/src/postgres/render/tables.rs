@@ -151,6 +151,15 @@ impl Render<'_> {
         {
             sql.push_str(&format!(";\nCREATE INDEX ON {} ({digest})", self.target));
         }
+        if let Some(scope) = &self.plan.scope {
+            // A load of one period looks at its rows only.
+            let owner = scope.owner.iter().map(|owned| owned.column);
+            let columns = owner.chain(scope.period.iter().map(|span| span.column));
+            let names: Vec<String> = columns.map(|at| self.names[at].clone()).collect();
+            if !names.is_empty() {
+                sql.push_str(&format!(";\nCREATE INDEX ON {} ({})", self.target, names.join(", ")));
+            }
+        }
         Ok(sql)
     }
 }

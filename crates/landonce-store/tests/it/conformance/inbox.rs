@@ -63,6 +63,7 @@ pub(crate) async fn an_outcome_is_kept_as_it_was(bench: &mut impl Bench) {
         duplicates: 6,
         quarantined: 7,
         deleted: 8,
+        removed: 9,
     };
     connection.begin(Access::Write).await.unwrap();
     let mut work = connection.work();

@@ -1,0 +1,197 @@
+//! A period's turn: which load of its period a batch is, told by the ledger, before anything is claimed.
+//!
+//! A batch of a period is known by the period and how many loads it has had (`2026-03-01#2`), never by its bytes alone: a
+//! restated day may be followed by the first version again, and both are to land. The number is taken from the ledger
+//! without a lock; two runs that take the same one meet at the inbox, and the second goes again with what it finds.
+
+use jiff::Timestamp;
+use landonce_core::period::Period;
+use landonce_core::pipeline::Pipeline;
+use landonce_store::inbox::{Claim, Claimed, Settled};
+use landonce_store::ledger::{Entry, Failure, Load, Loaded};
+use landonce_store::seam::{Connection, Work};
+
+use super::{Options, Tries, found};
+use crate::error::{Error, Repr};
+use crate::receipt::{OfPeriod, Receipt};
+
+/// What the ledger says of a run's period.
+pub(super) enum Next {
+    /// The payload is what the period holds, by a load that counts as complete: a skipped duplicate, or ours after all.
+    Landed(Box<Receipt>),
+    /// The load is this one.
+    Turn(Turn),
+}
+
+/// A load of a period.
+#[derive(Debug, Clone)]
+pub(crate) struct Turn {
+    pub(super) period: Period,
+    /// How many loads the period has had.
+    pub(super) loads: u64,
+    /// The period was over when the run began, so that the payload can be all of it (C34).
+    pub(super) is_complete: bool,
+}
+
+impl Turn {
+    fn of(period: &Period, loads: u64, options: &Options) -> Self {
+        let began = options.started_at.unwrap_or_else(Timestamp::now);
+        Self { period: period.clone(), loads, is_complete: period.is_over_at(began) }
+    }
+
+    /// The load that the period holds, if this payload is that one and needs no other load.
+    fn same<'e>(&self, entry: &'e Entry, base: &Claim, options: &Options) -> Option<&'e Loaded> {
+        let loaded = entry.loaded.as_ref()?;
+        // A partial load is due again once the period is over, also with the same bytes: then it is complete.
+        let is_due = self.is_complete && !loaded.is_complete;
+        (loaded.digest == base.digest && !is_due && !options.is_forced).then_some(loaded)
+    }
+
+    /// The claim of this load.
+    pub(super) fn claim(&self, base: &Claim) -> Claim {
+        Claim { batch_id: format!("{}#{}", self.period.label(), self.loads + 1), ..base.clone() }
+    }
+
+    /// The ledger's entry, in the transaction of the rows. False when another load has come in between.
+    pub(super) async fn enter<W: Work>(&self, work: &mut W, claim: &Claim, rows: u64) -> Result<bool, Error> {
+        let load = Load {
+            pipeline: &claim.pipeline,
+            label: self.period.label(),
+            start: self.period.start().as_microsecond(),
+            end: self.period.end().as_microsecond(),
+            digest: claim.digest,
+            is_complete: self.is_complete,
+            batch_id: &claim.batch_id,
+            run_id: claim.run_id,
+            rows,
+        };
+        Ok(work.enter(&load, self.loads).await?)
+    }
+
+    /// What the receipt says of it.
+    pub(super) fn told(&self) -> OfPeriod {
+        OfPeriod {
+            label: self.period.label().to_owned(),
+            is_complete: self.is_complete,
+            loads: self.loads + 1,
+        }
+    }
+}
+
+/// Which load of its period the batch is.
+pub(super) async fn next<C: Connection>(
+    connection: &mut C,
+    period: &Period,
+    base: &Claim,
+    options: &Options,
+    tries: &Tries,
+) -> Result<Next, Error> {
+    let entry = connection.period(&base.pipeline, period.label()).await?;
+    let turn = Turn::of(period, entry.as_ref().map_or(0, |entry| entry.loads), options);
+    // A COMMIT without an answer is asked after by what it was to land as: another load may have come behind it.
+    let ours = tries.claimed.as_ref().filter(|_| tries.is_unanswered);
+    let same = entry.as_ref().and_then(|entry| turn.same(entry, base, options));
+    for (batch_id, is_ours) in [
+        (ours.map(|claim| claim.batch_id.as_str()), true),
+        (same.map(|loaded| loaded.batch_id.as_str()), false),
+    ] {
+        let Some(batch_id) = batch_id else { continue };
+        let claim = Claim { batch_id: batch_id.to_owned(), ..base.clone() };
+        let Some(settled) = connection.look_up(&claim.key()).await? else { continue };
+        if is_ours && settled.run_id != base.run_id {
+            continue;
+        }
+        let is_complete = same.map_or(turn.is_complete, |loaded| loaded.is_complete);
+        let told = OfPeriod { is_complete, loads: turn.loads, ..turn.told() };
+        return Ok(Next::Landed(Box::new(Receipt { period: Some(told), ..found(settled, &claim, tries)? })));
+    }
+    Ok(Next::Turn(turn))
+}
+
+/// What a run would find, for a plan: its turn, and the load whose payload it has.
+pub(super) async fn foresee<C: Connection>(
+    connection: &mut C,
+    period: &Period,
+    base: &Claim,
+) -> Result<(Turn, Option<Settled>), Error> {
+    let options = Options::default();
+    let entry = connection.period(&base.pipeline, period.label()).await?;
+    let turn = Turn::of(period, entry.as_ref().map_or(0, |entry| entry.loads), &options);
+    let Some(loaded) = entry.as_ref().and_then(|entry| turn.same(entry, base, &options)) else {
+        return Ok((turn, None));
+    };
+    let claim = Claim { batch_id: loaded.batch_id.clone(), ..base.clone() };
+    let settled = connection.look_up(&claim.key()).await?;
+    Ok((turn, settled))
+}
+
+/// [`next`] inside a caller's transaction.
+pub(super) async fn inside<W: Work>(
+    work: &mut W,
+    period: &Period,
+    base: &Claim,
+    options: &Options,
+) -> Result<(Turn, Option<Receipt>), Error> {
+    let entry = work.period(&base.pipeline, period.label()).await?;
+    let turn = Turn::of(period, entry.as_ref().map_or(0, |entry| entry.loads), options);
+    let Some(loaded) = entry.as_ref().and_then(|entry| turn.same(entry, base, options)) else {
+        return Ok((turn, None));
+    };
+    // What has landed is claimed by itself: the claim finds it.
+    let claim = Claim { batch_id: loaded.batch_id.clone(), ..base.clone() };
+    let Claimed::Found(settled) = work.claim(&claim).await? else {
+        return Err(Error::overtaken(&claim.batch_id));
+    };
+    let told = OfPeriod { is_complete: loaded.is_complete, loads: turn.loads, ..turn.told() };
+    let receipt = Receipt { period: Some(told), ..found(settled, &claim, &Tries::once())? };
+    Ok((turn, Some(receipt)))
+}
+
+/// Notes that a run of a period has failed, beside what is loaded. What can't be noted doesn't hide the failure itself.
+pub(super) async fn note_failure<C: Connection>(
+    connection: &mut C,
+    period: &Period,
+    base: &Claim,
+    error: &Error,
+) -> Result<(), Error> {
+    connection.migrate().await?;
+    let message: String = error.to_string().lines().next().unwrap_or_default().chars().take(500).collect();
+    let failure = Failure {
+        pipeline: &base.pipeline,
+        label: period.label(),
+        start: period.start().as_microsecond(),
+        end: period.end().as_microsecond(),
+        run_id: base.run_id,
+        code: error.code().as_str(),
+        message: &message,
+    };
+    Ok(connection.fail_period(&failure).await?)
+}
+
+/// A run of a pipeline that is loaded by periods has one, and its batch is known by it.
+pub(super) fn check(pipeline: &Pipeline, batch: &crate::Batch) -> Result<(), Error> {
+    let Some(calendar) = pipeline.calendar() else { return Ok(()) };
+    if pipeline.period().is_none() {
+        let every = calendar.every();
+        return Err(Error::declaration(format!(
+            "`{}` is loaded by periods of a {every}, and none was given; it never reads the clock to choose one: say which \
+             (`--period {}`, or `Pipeline::in_period`)",
+            pipeline.name(),
+            every.example()
+        )));
+    }
+    if batch.has_own_id() {
+        return Err(Error::declaration(
+            "a batch id and a period: a batch that is a period's is known by the period; leave the batch id out",
+        ));
+    }
+    if batch.entries().is_some() {
+        return Err(Repr::Declaration(format!(
+            "`{}` overwrites whole periods, so records can't be delivered one by one: run the period again, with the fix, and \
+             its good records land",
+            pipeline.name()
+        ))
+        .into());
+    }
+    Ok(())
+}
