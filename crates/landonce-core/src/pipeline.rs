@@ -1,6 +1,7 @@
 //! A pipeline as it is meant: resolved, checked as a whole, nothing left to re-check.
 
 mod check;
+mod complete;
 mod whole;
 
 use crate::canonical::Exclusions;
@@ -11,6 +12,8 @@ pub(crate) use whole::fits;
 pub use whole::{PeriodOf, Whole};
 
 use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
+
+pub use complete::{Proof, SideFile};
 
 /// A declared pipeline.
 #[derive(Debug, Clone)]
@@ -41,6 +44,8 @@ pub struct Source {
     pub nulls: Vec<String>,
     /// The longest record, in bytes.
     pub max_record: u64,
+    /// What proves that a payload is complete, all of it; empty when nothing is declared.
+    pub complete: Vec<Proof>,
 }
 
 /// What makes two records the same.
@@ -244,10 +249,13 @@ impl Pipeline {
         Exclusions::new(paths)
     }
 
-    /// The same pipeline with every bad record kept instead of failing the batch (`quarantine retry`).
+    /// The same pipeline for entries of its quarantine (`quarantine retry`): what is still bad is kept, and what was declared
+    /// of the source's payloads, their format and what proves them complete, doesn't hold for an array of entries.
     #[must_use]
     pub fn quarantining(mut self) -> Self {
         self.on_bad = OnBad::Quarantine(Ceiling::Share(1.0));
+        self.source.format = None;
+        self.source.complete.clear();
         self
     }
 }

@@ -3,6 +3,7 @@
 //! A [`Spec`] is only text that parsed. [`crate::pipeline::Pipeline`] is what it means, checked as a whole.
 
 mod column;
+mod complete;
 mod fault;
 mod identity;
 mod whole;
@@ -11,6 +12,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 pub use column::{ColumnSpec, ColumnsSpec};
+pub use complete::{
+    CompleteSpec, CountSpec, MarkerRecordSpec, MarkerSpec, ProofMap, ProofSpec, ProofWord, SideFileSpec,
+};
 pub use fault::SpecError;
 pub use identity::{
     AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
@@ -61,6 +65,9 @@ pub struct SourceSpec {
     /// The longest record in bytes; 16 MiB when left out.
     #[serde(default)]
     pub max_record: Option<u64>,
+    /// What proves that a payload is complete. A payload that fails a declared proof isn't taken.
+    #[serde(default)]
+    pub complete: CompleteSpec,
 }
 
 /// A file format. Compression (gzip, zstd) is seen from the bytes.

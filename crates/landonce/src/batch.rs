@@ -7,6 +7,7 @@ use std::sync::Arc;
 use landonce_core::pipeline::Pipeline;
 use landonce_core::spec::FormatSpec;
 
+use crate::complete;
 use crate::decode::{CsvOptions, Format, Limits, Records};
 use crate::error::{Error, Repr};
 use crate::payload::Payload;
@@ -142,7 +143,7 @@ impl Batch {
 
     pub(crate) fn limits(pipeline: &Pipeline) -> Limits {
         let record = u32::try_from(pipeline.source().max_record).unwrap_or(u32::MAX - 1);
-        Limits { record, ..Limits::default() }
+        Limits { record, ending: complete::ending(&pipeline.source().complete), ..Limits::default() }
     }
 }
 

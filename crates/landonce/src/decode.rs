@@ -7,6 +7,7 @@
 
 mod bad;
 mod csv;
+mod ending;
 mod error;
 mod format;
 mod geojson;
@@ -22,6 +23,7 @@ mod window;
 mod tests;
 
 pub use csv::CsvOptions;
+pub use ending::{Ending, Seen};
 pub use error::DecodeError;
 pub use format::Format;
 pub use records::{Item, Limits, Records};

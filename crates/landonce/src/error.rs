@@ -71,6 +71,10 @@ pub(crate) enum Repr {
     Payload(#[from] PayloadError),
     #[error("{name}: {source}")]
     Decode { name: String, source: DecodeError },
+    #[error(
+        "{name}: not complete, as `source.complete` asks: {detail}; nothing was written. Deliver it again when it is whole"
+    )]
+    Incomplete { name: String, detail: String },
     #[error("{}", bad_records(.source_name, .found, *.total))]
     BadRecords { source_name: String, found: Vec<Located>, total: u64 },
     #[error("{source_name}: {bad} of {read} records are bad, more than `on_bad_record.quarantine.max` allows; nothing was written\n{}", listing(.found, *.bad))]
@@ -144,7 +148,9 @@ impl Error {
             Repr::Plan(_) => Kind::Target,
             Repr::Payload(PayloadError::NoSpace { .. })
             | Repr::Decode { source: DecodeError::NoSpace { .. }, .. } => Kind::NoSpace,
-            Repr::Payload(_) | Repr::Decode { .. } | Repr::EmptyPeriod { .. } => Kind::Payload,
+            Repr::Payload(_) | Repr::Decode { .. } | Repr::EmptyPeriod { .. } | Repr::Incomplete { .. } => {
+                Kind::Payload
+            }
             Repr::BadRecords { .. } | Repr::OverCeiling { .. } => Kind::BadRecords,
             Repr::Mismatch { .. } | Repr::Overtaken { .. } => Kind::BatchMismatch,
             Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => {
@@ -167,6 +173,7 @@ impl Error {
             (_, Kind::Pipeline) => Code::L0102,
             (_, Kind::Target) => Code::L0201,
             (Repr::Payload(PayloadError::Changed { .. }), _) => Code::L0303,
+            (Repr::Incomplete { .. }, _) => Code::L0305,
             (Repr::Payload(_), Kind::Payload) => Code::L0301,
             (Repr::EmptyPeriod { .. }, _) => Code::L0304,
             (_, Kind::Payload) => Code::L0302,

@@ -34,6 +34,7 @@
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
 //! [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes.
 
+pub mod complete;
 pub mod decode;
 pub mod error;
 pub mod explain;

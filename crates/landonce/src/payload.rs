@@ -165,6 +165,11 @@ impl Payload {
         &self.name
     }
 
+    /// Where the file is, as the path was given; `None` for bytes that came through a pipe or from memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.origin.as_ref().map(|origin| origin.path.as_path())
+    }
+
     /// How many bytes are stored, compressed or not.
     pub fn len(&self) -> u64 {
         self.len

@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use landonce::{Pipeline, Spec};
 use landonce_core::spec::{
-    ColumnSpec, ColumnsSpec, CsvSpec, FormatSpec, IdentityMap, IdentitySpec, ManagedSpec, ModeSpec,
-    OnBadSpec, QuarantineSpec, SourceSpec, TargetSpec, WriteSpec,
+    ColumnSpec, ColumnsSpec, CompleteSpec, CsvSpec, FormatSpec, IdentityMap, IdentitySpec, ManagedSpec,
+    ModeSpec, OnBadSpec, QuarantineSpec, SourceSpec, TargetSpec, WriteSpec,
 };
 
 use crate::failure::Failure;
@@ -177,6 +177,7 @@ impl DeclareArgs {
             }),
             csv: CsvSpec { delimiter, header: None, nulls: self.null.clone() },
             max_record: None,
+            complete: CompleteSpec::default(),
         }
     }
 

@@ -102,6 +102,7 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0301  the payload can't be read
   L0302  the payload isn't whole, or isn't of its format
   L0303  the file changed while it was being read
+  L0305  the payload isn't shown to be complete
   L0401  bad records fail the batch
   L0402  more bad records than the quarantine takes
   L0501  the batch id has landed before with other content

@@ -64,6 +64,7 @@ fn source(spec: SourceSpec) -> Checked<Source> {
         return fault("source.max_record", "a number of bytes above 0 is due");
     }
     Ok(Source {
+        complete: super::complete::resolve(spec.complete, spec.format)?,
         file: spec.file,
         format: spec.format,
         delimiter,

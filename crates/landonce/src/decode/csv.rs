@@ -12,13 +12,14 @@ mod split;
 mod tests;
 
 use header::Header;
-use rows::Rows;
+use rows::{Row, Rows};
 use split::Splitter;
 
 use landonce_core::bad_record::BadRecord;
 
 use super::DecodeError;
 use super::bad::{syntax, too_large};
+use super::ending::{Ending, Seen, Tail};
 use super::records::Frame;
 use super::window::Window;
 
@@ -47,23 +48,38 @@ pub(super) struct Csv {
     header: Option<Header>,
     nulls: Vec<Vec<u8>>,
     limit: u32,
+    tail: Tail,
 }
 
 impl Csv {
     /// At the beginning of a text; reads the header.
-    pub(super) fn new(options: &CsvOptions, window: &mut Window, limit: u32) -> Result<Self, DecodeError> {
+    pub(super) fn new(
+        options: &CsvOptions,
+        window: &mut Window,
+        limit: u32,
+        ending: &Ending,
+    ) -> Result<Self, DecodeError> {
         if !options.delimiter.is_ascii() || matches!(options.delimiter, b'"' | b'\r' | b'\n' | 0) {
             let detail = "the CSV delimiter must be one ASCII character, no quote and no line end".to_owned();
             return Err(DecodeError::Option { detail });
         }
         let mut rows = Rows::new(options.delimiter);
         let mut splitter = Splitter::new(options.delimiter);
+        let mut tail = Tail::new(ending, "CSV");
         let header = match &options.header {
             Some(names) => Some(Header::given(names)?),
-            None => Header::read(&mut rows, &mut splitter, window, limit)?,
+            None => match next(&mut rows, &mut tail, window, limit)? {
+                Some(row) => Some(Header::read(&row, &mut splitter, window, limit)?),
+                None => None,
+            },
         };
         let nulls = options.nulls.iter().map(|text| text.clone().into_bytes()).collect();
-        Ok(Self { rows, splitter, header, nulls, limit })
+        Ok(Self { rows, splitter, header, nulls, limit, tail })
+    }
+
+    /// What was seen beside the records.
+    pub(super) fn seen(&self) -> Seen {
+        self.tail.seen()
     }
 
     /// The next row, its object in `out`.
@@ -73,7 +89,7 @@ impl Csv {
         out: &mut Vec<u8>,
     ) -> Result<Option<Frame>, DecodeError> {
         let Some(header) = &self.header else { return Ok(None) };
-        let Some(row) = self.rows.next(window, self.limit)? else { return Ok(None) };
+        let Some(row) = next(&mut self.rows, &mut self.tail, window, self.limit)? else { return Ok(None) };
         let bad = if row.len > u64::from(self.limit) {
             Some(too_large(row.len, self.limit))
         } else if let Some(line) = row.stray {
@@ -86,6 +102,21 @@ impl Csv {
         };
         Ok(Some(Frame { number: row.line, offset: row.offset, raw: row.raw, bad, is_rendered: true }))
     }
+}
+
+/// The next row that isn't part of the payload's ending.
+fn next(
+    rows: &mut Rows,
+    tail: &mut Tail,
+    window: &mut Window,
+    limit: u32,
+) -> Result<Option<Row>, DecodeError> {
+    while let Some(row) = rows.next(window, limit)? {
+        if !tail.takes(window.raw(&row.raw), row.line, row.offset)? {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
 }
 
 fn stray(line: u64) -> BadRecord {

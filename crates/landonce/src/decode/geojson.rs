@@ -10,6 +10,7 @@ mod tests;
 
 use super::DecodeError;
 use super::bad::{KEPT, too_large};
+use super::ending::{self, Ending, Seen};
 use super::json::{Elements, expect_end, fault, frame, unescape};
 use super::records::Frame;
 use super::window::Window;
@@ -23,6 +24,10 @@ pub(super) struct GeoJson {
     has_type: bool,
     has_crs: bool,
     has_features: bool,
+    /// The member that is asked for, by its path.
+    wanted: Option<Vec<String>>,
+    has_wanted: bool,
+    seen: Seen,
 }
 
 enum State {
@@ -37,8 +42,22 @@ enum State {
 
 impl GeoJson {
     /// At the beginning of a text.
-    pub(super) fn new(limit: u32) -> Self {
-        Self { state: State::Start, limit, has_type: false, has_crs: false, has_features: false }
+    pub(super) fn new(limit: u32, ending: &Ending) -> Self {
+        Self {
+            state: State::Start,
+            limit,
+            has_type: false,
+            has_crs: false,
+            has_features: false,
+            wanted: ending.member.clone(),
+            has_wanted: false,
+            seen: Seen::default(),
+        }
+    }
+
+    /// What was seen beside the features.
+    pub(super) fn seen(&self) -> Seen {
+        self.seen.clone()
     }
 
     /// The next feature, its flat object in `out`.
@@ -130,6 +149,17 @@ impl GeoJson {
                 once(&mut self.has_crs, window, "crs")?;
                 let value = short_value(window, "crs")?;
                 crs::check(&value).map_err(|detail| malformed(window, detail))?;
+            }
+            name if self
+                .wanted
+                .as_ref()
+                .is_some_and(|path| path.first().is_some_and(|first| first.as_bytes() == name)) =>
+            {
+                let shown = String::from_utf8_lossy(name);
+                once(&mut self.has_wanted, window, &shown)?;
+                let value = short_value(window, &shown)?;
+                let inner = self.wanted.as_deref().unwrap_or_default().get(1..).unwrap_or_default();
+                self.seen.member = ending::member(&value, inner).map(ending::text);
             }
             _ => {
                 frame(window, 0, GEOJSON, || format!("the member `{}`", String::from_utf8_lossy(&name)))?;

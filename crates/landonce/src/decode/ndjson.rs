@@ -10,6 +10,7 @@ use memchr::memchr;
 
 use super::DecodeError;
 use super::bad::too_large;
+use super::ending::{Ending, Seen, Tail};
 use super::records::Frame;
 use super::window::{Window, is_white};
 
@@ -18,20 +19,26 @@ pub(super) struct Ndjson {
     /// How many lines have begun.
     line: u64,
     limit: u32,
+    tail: Tail,
 }
 
 impl Ndjson {
     /// At the beginning of a text.
-    pub(super) fn new(limit: u32) -> Self {
-        Self { line: 0, limit }
+    pub(super) fn new(limit: u32, ending: &Ending) -> Self {
+        Self { line: 0, limit, tail: Tail::new(ending, "NDJSON") }
     }
 
-    /// The next line that isn't blank.
+    /// What was seen beside the records.
+    pub(super) fn seen(&self) -> Seen {
+        self.tail.seen()
+    }
+
+    /// The next line that isn't blank, nor part of the payload's ending.
     pub(super) fn next(&mut self, window: &mut Window) -> Result<Option<Frame>, DecodeError> {
         loop {
             let Some(frame) = self.next_line(window)? else { return Ok(None) };
             let is_blank = frame.bad.is_none() && window.raw(&frame.raw).iter().all(|&byte| is_white(byte));
-            if !is_blank {
+            if !is_blank && !self.tail.takes(window.raw(&frame.raw), frame.number, frame.offset)? {
                 return Ok(Some(frame));
             }
         }

@@ -6,6 +6,7 @@ use landonce_core::bad_record::BadRecord;
 
 use super::bad::KEPT;
 use super::csv::Csv;
+use super::ending::{Ending, Seen};
 use super::geojson::GeoJson;
 use super::json::Json;
 use super::ndjson::Ndjson;
@@ -15,18 +16,20 @@ use super::window::{Raw, Window};
 use super::{DecodeError, Format, sniff};
 use crate::payload::{Compression, Payload, Stored};
 
-/// What decoding may use.
+/// What decoding may use, and what it is to look for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// The longest record in bytes, as it stands in the payload and as JSON. 16 MiB by default.
     pub record: u32,
     /// Where the temporary file for decoded records is made, if one is needed; the default temporary folder otherwise.
     pub spool_dir: Option<PathBuf>,
+    /// What to look for beside the records.
+    pub ending: Ending,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record: 16 * 1024 * 1024, spool_dir: None }
+        Self { record: 16 * 1024 * 1024, spool_dir: None, ending: Ending::default() }
     }
 }
 
@@ -79,6 +82,8 @@ pub struct Records {
     space: Space,
     rendered: Vec<u8>,
     count: u64,
+    format: &'static str,
+    is_ended: bool,
     is_failed: bool,
 }
 
@@ -94,7 +99,7 @@ impl Payload {
         } else {
             Space::Spool(Spool::in_dir(limits.spool_dir.clone().unwrap_or_else(std::env::temp_dir)))
         };
-        Records::over(stream::open(self)?, space, format, limits.record)
+        Records::over(stream::open(self)?, space, format, limits)
     }
 
     /// The first decompressed bytes, at most 64 KiB: what [`Format::guess`] looks at. A stream that breaks within them gives
@@ -111,16 +116,31 @@ impl Payload {
 }
 
 impl Records {
-    fn over(stream: Box<dyn Stream>, space: Space, format: &Format, limit: u32) -> Result<Self, DecodeError> {
+    fn over(
+        stream: Box<dyn Stream>,
+        space: Space,
+        format: &Format,
+        limits: &Limits,
+    ) -> Result<Self, DecodeError> {
+        let (limit, ending) = (limits.record, &limits.ending);
         let mut window = Window::over(stream);
         sniff::check_start(&mut window)?;
         let framer = match format {
-            Format::Ndjson => Framer::Ndjson(Ndjson::new(limit)),
+            Format::Ndjson => Framer::Ndjson(Ndjson::new(limit, ending)),
             Format::Json => Framer::Json(Json::new(limit)),
-            Format::GeoJson => Framer::GeoJson(GeoJson::new(limit)),
-            Format::Csv(options) => Framer::Csv(Box::new(Csv::new(options, &mut window, limit)?)),
+            Format::GeoJson => Framer::GeoJson(GeoJson::new(limit, ending)),
+            Format::Csv(options) => Framer::Csv(Box::new(Csv::new(options, &mut window, limit, ending)?)),
         };
-        Ok(Self { window, framer, space, rendered: Vec::new(), count: 0, is_failed: false })
+        Ok(Self {
+            window,
+            framer,
+            space,
+            rendered: Vec::new(),
+            count: 0,
+            format: format.as_str(),
+            is_ended: false,
+            is_failed: false,
+        })
     }
 
     /// Records over any stream, spooled: for tests, whose streams deliver as awkwardly as they can.
@@ -130,7 +150,7 @@ impl Records {
         format: &Format,
         limits: &Limits,
     ) -> Result<Self, DecodeError> {
-        Self::over(stream, Space::Spool(Spool::in_dir(std::env::temp_dir())), format, limits.record)
+        Self::over(stream, Space::Spool(Spool::in_dir(std::env::temp_dir())), format, limits)
     }
 
     /// The next record, good or bad; `Ok(None)` once the payload has been read to its proved end. After an error there are
@@ -142,7 +162,10 @@ impl Records {
         }
         let (frame, offset, len) = match self.advance() {
             Ok(Some(found)) => found,
-            Ok(None) => return Ok(None),
+            Ok(None) => {
+                self.is_ended = true;
+                return Ok(None);
+            }
             Err(error) => {
                 self.is_failed = true;
                 return Err(error.after(self.count));
@@ -181,11 +204,18 @@ impl Records {
         Ok(Some((frame, offset, len)))
     }
 
-    /// Ends the decoding; what was decoded so far can be read again by its addresses.
+    /// Ends the decoding; what was decoded so far can be read again by its addresses, and what was seen is told.
     pub fn finish(self) -> Texts {
+        let seen = match &self.framer {
+            Framer::Ndjson(lines) => lines.seen(),
+            Framer::Json(_) => Seen::default(),
+            Framer::GeoJson(features) => features.seen(),
+            Framer::Csv(rows) => rows.seen(),
+        };
+        let seen = Seen { is_whole: self.is_ended, format: self.format, ..seen };
         match self.space {
-            Space::Payload(stored) => Texts::in_payload(stored),
-            Space::Spool(spool) => spool.into_texts(),
+            Space::Payload(stored) => Texts::in_payload(stored, seen),
+            Space::Spool(spool) => spool.into_texts(seen),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use super::DecodeError;
+use super::{DecodeError, Seen};
 use crate::payload::Stored;
 
 /// How many bytes are gathered before they are written. A batch that fits never touches the disk.
@@ -55,14 +55,18 @@ impl Spool {
     }
 
     /// The texts, to be read.
-    pub(super) fn into_texts(self) -> Texts {
-        Texts(Place::Spooled { file: self.file, written: self.written, tail: self.buffer })
+    pub(super) fn into_texts(self, seen: Seen) -> Texts {
+        let place = Place::Spooled { file: self.file, written: self.written, tail: self.buffer };
+        Texts { place, seen }
     }
 }
 
 /// Reads records' texts again by their addresses. Shared freely between threads.
 #[derive(Debug)]
-pub struct Texts(Place);
+pub struct Texts {
+    place: Place,
+    seen: Seen,
+}
 
 #[derive(Debug)]
 enum Place {
@@ -74,8 +78,13 @@ enum Place {
 
 impl Texts {
     /// Texts that stand in the payload's own bytes.
-    pub(super) fn in_payload(stored: Stored) -> Self {
-        Self(Place::Payload(stored))
+    pub(super) fn in_payload(stored: Stored, seen: Seen) -> Self {
+        Self { place: Place::Payload(stored), seen }
+    }
+
+    /// What was seen of the payload beside its records.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
     }
 
     /// Reads the text at an address ([`super::Item::offset`], [`super::Item::len`]) into `text`, whose former content is
@@ -83,7 +92,7 @@ impl Texts {
     pub fn read(&self, offset: u64, len: u32, text: &mut Vec<u8>) -> io::Result<()> {
         // Not cleared first: only what is new would need the zeros.
         text.resize(len as usize, 0);
-        match &self.0 {
+        match &self.place {
             Place::Payload(stored) => stored.read_exact_at(text, offset),
             Place::Spooled { written, tail, .. } if offset >= *written => {
                 let from = usize::try_from(offset - written).map_err(|_| io::ErrorKind::UnexpectedEof)?;
@@ -114,7 +123,7 @@ mod tests {
         let mut spool = Spool::in_dir("/no/such/folder".into());
         let first = spool.append(b"one").unwrap();
         let second = spool.append(b"two").unwrap();
-        let texts = spool.into_texts();
+        let texts = spool.into_texts(Seen::default());
         assert_eq!((read(&texts, first, 3), read(&texts, second, 3)), (b"one".to_vec(), b"two".to_vec()));
         assert!(texts.read(4, 3, &mut Vec::new()).is_err());
     }
@@ -126,7 +135,7 @@ mod tests {
         let texts: Vec<Vec<u8>> =
             [1, BUFFER - 2, 5, BUFFER, 3 * BUFFER, 7].iter().map(|&len| vec![len as u8; len]).collect();
         let places: Vec<u64> = texts.iter().map(|text| spool.append(text).unwrap()).collect();
-        let read_back = spool.into_texts();
+        let read_back = spool.into_texts(Seen::default());
         for (text, at) in texts.iter().zip(places).rev() {
             assert_eq!(&read(&read_back, at, text.len()), text);
         }

@@ -15,6 +15,7 @@ use super::build::{self, Built};
 use super::feed::{self, Fed, Input};
 use super::tally::Tally;
 use super::{Job, Progress, rounds};
+use crate::complete;
 use crate::decode::Texts;
 use crate::error::{Error, Repr};
 use crate::failpoint;
@@ -51,6 +52,7 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     let input = Input { again: None, withholds: job.withholds() };
     let Staged { texts, later } = stage(work, job, &mut tally, input).await?;
     let texts = Arc::new(texts.ok_or_else(|| Error::internal("the payload was read without an end"))?);
+    complete::check(&job.pipeline, &job.batch, texts.seen(), tally.outcome.read)?;
     failpoint::at("staged");
     tally.check()?;
 
@@ -94,6 +96,7 @@ pub(super) async fn preview<W: Work>(
     let input = Input { again: None, withholds: job.withholds() };
     let Staged { texts, later } = stage(work, job, &mut tally, input).await?;
     let texts = texts.ok_or_else(|| Error::internal("the payload was read without an end"))?;
+    complete::check(&job.pipeline, &job.batch, texts.seen(), tally.outcome.read)?;
     tally.check()?;
     let classified = tell_apart(work, job, &mut tally, &texts).await?;
     tally.outcome.inserted = classified.new;

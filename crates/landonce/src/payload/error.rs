@@ -81,7 +81,7 @@ pub enum PayloadError {
 }
 
 impl PayloadError {
-    pub(super) fn opening(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn opening(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::Missing { path },

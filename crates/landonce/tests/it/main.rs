@@ -6,6 +6,7 @@ mod given;
 
 mod bad_records;
 mod callers_transaction;
+mod complete;
 mod deliveries;
 mod existing_tables;
 mod keys_and_values;

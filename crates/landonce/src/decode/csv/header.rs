@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::render;
-use super::rows::Rows;
+use super::rows::Row;
 use super::split::Splitter;
 use crate::decode::DecodeError;
 use crate::decode::window::Window;
@@ -24,14 +24,13 @@ impl Header {
         Self::new(names.to_vec(), 0)
     }
 
-    /// The header that the text's first row is; `None` if there is no row.
+    /// The header that the text's first row is.
     pub(super) fn read(
-        rows: &mut Rows,
+        row: &Row,
         splitter: &mut Splitter,
-        window: &mut Window,
+        window: &Window,
         limit: u32,
-    ) -> Result<Option<Self>, DecodeError> {
-        let Some(row) = rows.next(window, limit)? else { return Ok(None) };
+    ) -> Result<Self, DecodeError> {
         let line = row.line;
         if row.len > u64::from(limit) {
             return fail(format!("line {line} is {} bytes long", row.len));
@@ -49,7 +48,7 @@ impl Header {
             names.pop();
         }
         let nameless = width - names.len();
-        Self::new(names, nameless).map(Some)
+        Self::new(names, nameless)
     }
 
     fn new(names: Vec<String>, nameless: usize) -> Result<Self, DecodeError> {
