@@ -15,6 +15,7 @@ mod place;
 mod progress;
 mod report;
 mod trace;
+mod window;
 
 use std::process::ExitCode;
 

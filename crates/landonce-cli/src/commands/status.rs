@@ -1,5 +1,7 @@
 //! `landonce status`: what has landed, by which run, and what is in the quarantine. Makes nothing, not even the file.
 
+mod periods;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -31,13 +33,18 @@ pub(crate) struct Args {
     /// How many batches are shown.
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
+
+    #[command(flatten)]
+    periods: periods::PeriodArgs,
 }
 
 /// A checked `status`.
 #[derive(Debug)]
-pub(crate) struct Job {
-    store: Store,
-    limit: usize,
+pub(crate) enum Job {
+    /// The batches that landed last.
+    Batches(Store, usize),
+    /// A pipeline's periods.
+    Periods(Box<periods::Job>),
 }
 
 /// The JSON object.
@@ -75,23 +82,34 @@ impl BatchRow {
 }
 
 pub(super) fn validate(args: &Args) -> Result<Job, Failure> {
+    if args.periods.periods {
+        let job = periods::validate(&args.periods, args.pipeline.as_ref(), &args.store)?;
+        return Ok(Job::Periods(Box::new(job)));
+    }
     let (store, _) = pipeline_store(args.pipeline.as_deref(), &args.store)?;
-    Ok(Job { store, limit: args.limit })
+    Ok(Job::Batches(store, args.limit))
 }
 
 pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
-    let batches = job.store.batches(job.limit).await?.into_iter().map(BatchRow::new).collect();
+    match job {
+        Job::Batches(store, limit) => batches(&store, limit, form).await,
+        Job::Periods(job) => periods::run(*job, form).await,
+    }
+}
+
+async fn batches(store: &Store, limit: usize, form: OutputForm) -> Result<Exit, Failure> {
+    let batches = store.batches(limit).await?.into_iter().map(BatchRow::new).collect();
     let mut quarantine: BTreeMap<String, usize> = BTreeMap::new();
     for entry in
-        job.store.quarantine(None, COUNTED).await?.into_iter().filter(|entry| entry.resolved_by.is_none())
+        store.quarantine(None, COUNTED).await?.into_iter().filter(|entry| entry.resolved_by.is_none())
     {
         *quarantine.entry(entry.pipeline).or_default() += 1;
     }
-    let report = Report { store: job.store.place(), batches, quarantine };
+    let report = Report { store: store.place(), batches, quarantine };
     if form.is_json() {
         report::json(&report)?;
     } else {
-        report::print(&report.text(job.limit))?;
+        report::print(&report.text(limit))?;
     }
     Ok(Exit::Fine)
 }

@@ -14,6 +14,7 @@ mod full_disk;
 mod interrupt;
 mod json;
 mod key;
+mod periods;
 mod plan;
 mod proposal;
 mod proven;
