@@ -44,6 +44,8 @@ impl Turn {
         let loaded = entry.loaded.as_ref()?;
         // A partial load is due again once the period is over, also with the same bytes: then it is complete.
         let is_due = self.is_complete && !loaded.is_complete;
+        // So it is after a failure: the ledger is to say that it is over.
+        let is_due = is_due || entry.failed.is_some();
         (loaded.digest == base.digest && !is_due && !options.is_forced).then_some(loaded)
     }
 
