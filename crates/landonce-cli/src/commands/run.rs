@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use jiff::Timestamp;
 use landonce::{Batch, Options, Receipt, Store};
 
 use crate::args::{AttemptArgs, Delivery, DeliveryArgs, OutputForm, StoreArgs};
@@ -109,6 +110,8 @@ impl Job {
     /// Lands one batch and says what became of it.
     async fn land(&self, input: &Input, gate: &Gate) -> (BatchReport, Option<Failure>) {
         let started = Instant::now();
+        // Before the first look at the file: what comes after it may be missing in what is read (C34).
+        let started_at = Timestamp::now();
         let way = Way {
             pipeline: self.delivery.pipeline.name().to_owned(),
             source: input.name(),
@@ -123,7 +126,7 @@ impl Job {
                 batch = batch.with_id(id.clone());
             }
             batch_id = Some(batch.id());
-            self.ingest(&batch, &bar, gate).await
+            self.ingest(&batch, started_at, &bar, gate).await
         };
         let landed = landed.await;
         gate.settled();
@@ -137,8 +140,15 @@ impl Job {
         }
     }
 
-    async fn ingest(&self, batch: &Batch, bar: &Bar, gate: &Gate) -> Result<Receipt, Failure> {
+    async fn ingest(
+        &self,
+        batch: &Batch,
+        started_at: Timestamp,
+        bar: &Bar,
+        gate: &Gate,
+    ) -> Result<Receipt, Failure> {
         let mut options = self.options.0.clone();
+        options.started_at = Some(started_at);
         options.progress = Some(bar.told(batch, gate.clone()));
         let pipeline = &self.delivery.pipeline;
         let landed = pipeline.ingest_with(&self.store, batch, &options).await;
