@@ -20,13 +20,19 @@ pub const ALL: &[&str] = &[
     "committed",
 ];
 
-/// At a failpoint: when `LANDONCE_FAILPOINT` names it, says so on stderr and stops there for ever, to be killed.
+/// At a failpoint: when `LANDONCE_FAILPOINT` names it, says so on stderr and stops there for ever, to be killed. `written:3` is
+/// the third time that the process comes to `written`.
 #[cfg(feature = "failpoints")]
 pub fn at(name: &str) {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static TIMES: AtomicU32 = AtomicU32::new(0);
+
     debug_assert!(ALL.contains(&name), "{name} isn't listed");
-    if std::env::var("LANDONCE_FAILPOINT").is_ok_and(|wanted| wanted == name) {
+    let Ok(wanted) = std::env::var("LANDONCE_FAILPOINT") else { return };
+    let (wanted_name, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
+    if wanted_name == name && TIMES.fetch_add(1, Ordering::Relaxed) + 1 >= nth.parse().unwrap_or(1) {
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), "landonce: at failpoint {name}");
+        let _ = writeln!(std::io::stderr(), "landonce: at failpoint {wanted}");
         loop {
             std::thread::park();
         }
