@@ -111,14 +111,14 @@ async fn read(link: &Link<'_>, doing: &str, sql: &str, params: Params<'_>) -> Re
 /// A row of [`ENTRY`].
 fn entry(row: &Row) -> Result<Entry> {
     let (label, loads): (String, i64) = (row.get(1), row.get(4));
-    let loaded: (Option<Vec<u8>>, Option<bool>, Option<String>, Option<Uuid>, Option<i64>, Option<String>) =
-        (row.get(5), row.get(6), row.get(7), row.get(8), row.get(9), row.get(10));
-    let loaded = match (loads, loaded) {
-        (0, (None, None, None, None, None, None)) => None,
-        (
-            1..,
-            (Some(digest), Some(is_complete), Some(batch_id), Some(run_id), Some(rows), Some(loaded_at)),
-        ) => {
+    let (digest, is_complete): (Option<Vec<u8>>, Option<bool>) = (row.get(5), row.get(6));
+    let (batch_id, run_id): (Option<String>, Option<Uuid>) = (row.get(7), row.get(8));
+    let (rows, loaded_at): (Option<i64>, Option<String>) = (row.get(9), row.get(10));
+    let loaded = match (digest, is_complete, batch_id, run_id, rows, loaded_at) {
+        (None, None, None, None, None, None) if loads == 0 => None,
+        (Some(digest), Some(is_complete), Some(batch_id), Some(run_id), Some(rows), Some(loaded_at))
+            if loads > 0 =>
+        {
             let digest = digest
                 .try_into()
                 .map_err(|_| strange(&label, "has a digest of another length than 32 bytes"))?;
