@@ -2,7 +2,9 @@
 //!
 //! Until COMMIT is sent, stopping means that nothing lands. From then on only the answer tells, so the [`Gate`] lets a
 //! batch that is at its COMMIT finish, and keeps any other from ever getting there. A second signal doesn't wait.
+//! Where several batches land at once, those at their COMMIT finish, and then the others are kept from theirs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A signal that asks the program to stop.
@@ -48,10 +50,8 @@ pub(crate) enum IsWritten {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// No COMMIT of this batch has been sent.
-    BeforeCommit,
-    /// One has; it stays so during retries, because an unanswered one may have landed.
-    Committing,
+    /// Batches may come to their COMMIT.
+    Open,
     /// No COMMIT will be sent any more.
     Shut,
     /// Nothing of the user's is written, and what was made for the work must be cleared away before the end.
@@ -61,28 +61,40 @@ enum Phase {
 #[derive(Debug)]
 struct Inner {
     phase: Phase,
+    /// How many batches have sent a COMMIT whose outcome isn't known yet.
+    committing: usize,
     is_stopping: bool,
 }
 
 /// What stands between a batch and its COMMIT.
 #[derive(Debug, Clone)]
-pub(crate) struct Gate(Arc<Mutex<Inner>>);
+pub(crate) struct Gate {
+    inner: Arc<Mutex<Inner>>,
+    /// This batch has sent a COMMIT. It stays so during retries, because an unanswered one may have landed.
+    has_sent: Arc<AtomicBool>,
+}
 
 impl Gate {
     fn new() -> Self {
-        Self(Arc::new(Mutex::new(Inner { phase: Phase::BeforeCommit, is_stopping: false })))
+        let inner = Inner { phase: Phase::Open, committing: 0, is_stopping: false };
+        Self { inner: Arc::new(Mutex::new(inner)), has_sent: Arc::default() }
+    }
+
+    /// The gate for one of several batches that land at once.
+    pub(crate) fn for_batch(&self) -> Self {
+        Self { inner: Arc::clone(&self.inner), has_sent: Arc::default() }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {
         // A panic elsewhere can't leave the two facts in a state that is wrong.
-        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// A batch is about to send COMMIT. Never returns once the gate is shut: the process is ending.
     pub(crate) fn commit(&self) {
         let is_shut = self.with(|inner| {
-            if inner.phase == Phase::BeforeCommit {
-                inner.phase = Phase::Committing;
+            if inner.phase == Phase::Open && !self.has_sent.swap(true, Ordering::Relaxed) {
+                inner.committing += 1;
             }
             inner.phase == Phase::Shut
         });
@@ -93,13 +105,24 @@ impl Gate {
         }
     }
 
-    /// The batch's outcome is known; the next one may begin.
+    /// The batch's outcome is known and has been told; the next one may begin, unless the command is to stop.
     pub(crate) fn settled(&self) {
         self.with(|inner| {
-            if inner.phase == Phase::Committing {
-                inner.phase = Phase::BeforeCommit;
+            if self.has_sent.swap(false, Ordering::Relaxed) {
+                inner.committing -= 1;
+            }
+            if inner.is_stopping {
+                inner.shut();
             }
         });
+    }
+
+    /// Waits until the command is asked to stop and no COMMIT is unanswered.
+    pub(crate) async fn closed(&self) {
+        let mut ticks = tokio::time::interval(std::time::Duration::from_millis(50));
+        while self.with(|inner| inner.phase != Phase::Shut) {
+            ticks.tick().await;
+        }
     }
 
     /// The command writes nothing of the user's; when it is asked to stop it clears up, and ends by itself.
@@ -124,11 +147,17 @@ impl Gate {
     fn shut(&self) -> bool {
         self.with(|inner| {
             inner.is_stopping = true;
-            if inner.phase == Phase::BeforeCommit {
-                inner.phase = Phase::Shut;
-            }
+            inner.shut();
             inner.phase == Phase::Shut
         })
+    }
+}
+
+impl Inner {
+    fn shut(&mut self) {
+        if self.phase == Phase::Open && self.committing == 0 {
+            self.phase = Phase::Shut;
+        }
     }
 }
 
@@ -228,6 +257,20 @@ mod tests {
         assert!(!gate.shut(), "COMMIT was sent: only the answer tells");
         assert!(gate.is_stopping());
         gate.settled();
+        assert!(gate.shut());
+    }
+
+    #[test]
+    fn of_several_batches_all_that_are_at_their_commit_are_waited_for() {
+        let gate = Gate::new();
+        let (one, two) = (gate.for_batch(), gate.for_batch());
+        one.commit();
+        one.commit();
+        assert!(!gate.shut());
+        two.commit();
+        one.settled();
+        assert!(!gate.shut(), "the other one has sent its own");
+        two.settled();
         assert!(gate.shut());
     }
 
