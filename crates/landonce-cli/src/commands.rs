@@ -1,6 +1,7 @@
 //! One file a command: its arguments, what it checks before anything is touched, what it does.
 
 mod audit;
+mod backfill;
 mod completions;
 mod explain;
 mod init;
@@ -25,6 +26,8 @@ use crate::interrupt::Gate;
 pub(crate) enum Command {
     /// Land batches, each in one transaction; a batch that has landed before is skipped.
     Run(run::Args),
+    /// Load many periods, each in one transaction; killed and started again, it goes on.
+    Backfill(backfill::Args),
     /// Show what a run would do, without writing anything.
     Plan(plan::Args),
     /// Look at a sample and write a first pipeline file.
@@ -54,6 +57,8 @@ pub(crate) enum Command {
 pub(crate) enum Job {
     /// `run`
     Run(run::Job),
+    /// `backfill`
+    Backfill(Box<backfill::Job>),
     /// `plan`
     Plan(plan::Job),
     /// `init`
@@ -82,6 +87,7 @@ pub(crate) enum Job {
 pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
     Ok(match command {
         Command::Run(args) => Job::Run(run::validate(args)?),
+        Command::Backfill(args) => Job::Backfill(Box::new(backfill::validate(&args)?)),
         Command::Plan(args) => Job::Plan(plan::validate(args)?),
         Command::Init(args) => Job::Init(init::validate(args)?),
         Command::Key(args) => Job::Key(key::validate(args)?),
@@ -100,6 +106,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
 pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, Failure> {
     match job {
         Job::Run(job) => run::run(job, form, &gate).await,
+        Job::Backfill(job) => backfill::run(*job, form, &gate).await,
         Job::Plan(job) => plan::run(job, form).await,
         Job::Init(job) => init::run(job, form).await,
         Job::Key(job) => key::run(job, form).await,

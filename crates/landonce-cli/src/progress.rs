@@ -80,6 +80,34 @@ impl Drop for Bar {
     }
 }
 
+/// The bar of many periods.
+#[derive(Debug)]
+pub(crate) struct PeriodsBar(Bar);
+
+impl PeriodsBar {
+    /// A bar for so many periods; it never draws unless `is_wanted` and stderr is a terminal.
+    pub(crate) fn new(name: &str, count: usize, is_wanted: bool) -> Self {
+        let bar = Bar::new(name, is_wanted);
+        bar.bar.set_message("");
+        bar.bar.set_length(count as u64);
+        bar.bar.set_style(style("{spinner} {prefix}  {bar:30} {pos} of {len} periods{msg}  {elapsed}"));
+        Self(bar)
+    }
+
+    /// So many are done, and so many of them have failed.
+    pub(crate) fn done(&self, count: usize, failed: usize) {
+        self.0.bar.set_position(count as u64);
+        if failed > 0 {
+            self.0.bar.set_message(format!(", {failed} failed"));
+        }
+    }
+
+    /// Says something without the bar in its way.
+    pub(crate) fn suspend<T>(&self, say: impl FnOnce() -> T) -> T {
+        self.0.bar.suspend(say)
+    }
+}
+
 fn style(template: &str) -> ProgressStyle {
     // A template is fixed text; a broken one costs the bar its looks and nothing else.
     ProgressStyle::with_template(template)

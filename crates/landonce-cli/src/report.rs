@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt::{IsWritten, Signal};
 
-pub(crate) use batch::{BatchReport, Batches, Way};
+pub(crate) use batch::{BackfillReport, BatchReport, Batches, LoadReport, Way};
 pub(crate) use counts::{counts, moment, short};
 pub(crate) use failed::{ErrorReport, tell as failure};
 pub(crate) use out::{bytes, json, print, say};

@@ -242,6 +242,44 @@ impl Store {
         })
     }
 
+    /// Notes in the ledger that a run of a period failed before it came to [`Pipeline::ingest`]: its source wasn't there,
+    /// say. What is loaded stays. (A failure inside `ingest` is noted by itself.)
+    pub fn fail_period<'a>(&'a self, failure: &'a ledger::Failure<'a>) -> Pending<'a, ()> {
+        async fn note<C: Connection>(mut connection: C, failure: &ledger::Failure<'_>) -> Result<(), Error> {
+            connection.migrate().await?;
+            Ok(connection.fail_period(failure).await?)
+        }
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => note(database.connect().await?, failure).await,
+                Backend::Sqlite(database) => {
+                    let database = database.clone();
+                    let ledger::Failure { start, end, run_id, .. } = *failure;
+                    let [pipeline, label, code, message] =
+                        [failure.pipeline, failure.label, failure.code, failure.message].map(str::to_owned);
+                    blocking(move || async move {
+                        let failure = ledger::Failure {
+                            pipeline: &pipeline,
+                            label: &label,
+                            start,
+                            end,
+                            run_id,
+                            code: &code,
+                            message: &message,
+                        };
+                        note(database.connect()?, &failure).await
+                    })
+                    .await
+                }
+            }
+        })
+    }
+
+    /// Whether it has one writer at a time, so that several batches at once only wait for each other.
+    pub fn has_one_writer(&self) -> bool {
+        matches!(self.0, Backend::Sqlite(_))
+    }
+
     /// Quarantine entries, newest first: of one pipeline, or of all.
     pub fn quarantine<'a>(&'a self, pipeline: Option<&'a str>, limit: usize) -> Pending<'a, Vec<Entry>> {
         Box::pin(async move {

@@ -1,5 +1,7 @@
 //! What became of a batch: the stable JSON object, and the same for people.
 
+mod backfill;
+
 use std::time::Duration;
 
 use landonce::receipt::{Notes, OfPeriod};
@@ -11,6 +13,8 @@ use uuid::Uuid;
 use super::failed::RecordReport;
 use super::{ErrorReport, counts, plain, short};
 use crate::failure::Failure;
+
+pub(crate) use backfill::{BackfillReport, LoadReport};
 
 /// How many kept records are shown to people; JSON has all that the library tells.
 const SHOWN: usize = 10;

@@ -53,7 +53,7 @@ struct PeriodRow {
 struct Day {
     year: i16,
     month: i8,
-    day: i8,
+    of_month: i8,
 }
 
 #[derive(Debug, Serialize)]
@@ -105,7 +105,7 @@ impl PeriodRow {
                 message: failed.message.clone(),
                 failed_at: failed.failed_at.clone(),
             }),
-            day: Day { year: date.year(), month: date.month(), day: date.day() },
+            day: Day { year: date.year(), month: date.month(), of_month: date.day() },
         }
     }
 
@@ -268,7 +268,9 @@ impl PeriodsReport {
             let mut signs = vec![" ".to_owned(); 31];
             for row in month {
                 *counts.of(row.state) += 1;
-                if let Some(sign) = usize::try_from(row.day.day - 1).ok().and_then(|at| signs.get_mut(at)) {
+                if let Some(sign) =
+                    usize::try_from(row.day.of_month - 1).ok().and_then(|at| signs.get_mut(at))
+                {
                     *sign = row.sign().drawn();
                 }
             }

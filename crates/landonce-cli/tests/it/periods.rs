@@ -88,7 +88,9 @@ fn march() -> Folder {
 
 #[test]
 fn days_are_drawn_by_months() {
-    said(&march().run(&["status", "--periods", "p.yaml", "--to", "2026-04-05"]), str![[r#"
+    said(
+        &march().run(&["status", "--periods", "p.yaml", "--to", "2026-04-05"]),
+        str![[r#"
 exit 0
 --- stdout
 orders  days of Europe/Berlin, 2026-03-27 to 2026-04-05, in sqlite:test.db
@@ -107,7 +109,8 @@ period      state                 rows  loaded at (UTC)      run
 7 are due: landonce backfill p.yaml --from 2026-03-27 --to 2026-04-05 --missing
 --- stderr
 
-"#]]);
+"#]],
+    );
 }
 
 #[test]
@@ -120,7 +123,9 @@ fn a_partial_period_that_is_not_over_is_not_due() {
             Row { loaded: Some(false), ..row("2999-12-31", "2999-12-30T23:00:00Z", "2999-12-31T23:00:00Z") },
         ],
     );
-    said(&folder.run(&["status", "p.yaml", "--periods"]), str![[r#"
+    said(
+        &folder.run(&["status", "p.yaml", "--periods"]),
+        str![[r#"
 exit 0
 --- stdout
 orders  days of Europe/Berlin, 2999-12-30 to 2999-12-31, in sqlite:test.db
@@ -135,7 +140,8 @@ period      state    rows  loaded at (UTC)      run
 2 periods: 1 complete, 1 partial
 --- stderr
 
-"#]]);
+"#]],
+    );
 }
 
 #[test]
@@ -274,7 +280,9 @@ fn hours_weeks_and_months_are_lists() {
             row("2026-10-25T02+01:00", "2026-10-25T01:00:00Z", "2026-10-25T02:00:00Z"),
         ],
     );
-    said(&hours.run(&["status", "--periods", "p.yaml", "--to", "2026-10-25T03+01:00"]), str![[r#"
+    said(
+        &hours.run(&["status", "--periods", "p.yaml", "--to", "2026-10-25T03+01:00"]),
+        str![[r#"
 exit 0
 --- stdout
 orders  hours of Europe/Berlin, 2026-10-25T02+02:00 to 2026-10-25T03+01:00, in sqlite:test.db
@@ -288,7 +296,8 @@ period               state     rows  loaded at (UTC)      run
 1 is due: landonce backfill p.yaml --from 2026-10-25T02+02:00 --to 2026-10-25T03+01:00 --missing
 --- stderr
 
-"#]]);
+"#]],
+    );
     // 25 hours in the day on which the clocks go back.
     let day =
         ["status", "--periods", "p.yaml", "--from", "2026-10-25", "--to", "2026-10-25", "--output", "json"];
@@ -322,7 +331,9 @@ period    state     rows  loaded at (UTC)      run
 fn what_was_loaded_by_other_periods_before_is_told() {
     let weeks = folder(&DAYS.replace("every: day", "every: week"));
     fill(&weeks, &[row("2026-03-27", "2026-03-26T23:00:00Z", "2026-03-27T23:00:00Z")]);
-    said(&weeks.run(&["status", "--periods", "p.yaml"]), str![[r#"
+    said(
+        &weeks.run(&["status", "--periods", "p.yaml"]),
+        str![[r#"
 exit 0
 --- stdout
 orders  weeks of Europe/Berlin, 2026-W13 to 2026-W13, in sqlite:test.db
@@ -335,19 +346,23 @@ period    state    rows  loaded at (UTC)  run
 1 more in the ledger by other periods than weeks of Europe/Berlin: what the pipeline was loaded by before
 --- stderr
 
-"#]]);
+"#]],
+    );
 }
 
 #[test]
 fn nothing_loaded_is_told_and_nothing_is_made() {
     let folder = folder(DAYS);
-    said(&folder.run(&["status", "--periods", "p.yaml"]), str![[r#"
+    said(
+        &folder.run(&["status", "--periods", "p.yaml"]),
+        str![[r#"
 exit 0
 --- stdout
 no period of orders has been loaded in sqlite:test.db yet; --from and --to show a window all the same
 --- stderr
 
-"#]]);
+"#]],
+    );
     let window = ["status", "--periods", "p.yaml", "--from", "2026-03-01", "--to", "2026-03"];
     assert_eq!(folder.run(&[&window[..], &["--output", "json"]].concat()).json()["counts"]["missing"], 31);
     assert_eq!(folder.names(), ["p.yaml"]);
