@@ -4,6 +4,7 @@ mod audit;
 mod backfill;
 mod completions;
 mod explain;
+mod held;
 mod init;
 mod key;
 mod plan;
@@ -38,6 +39,8 @@ pub(crate) enum Command {
     Status(status::Args),
     /// Show bad records that were kept aside, or deliver them again.
     Quarantine(quarantine::Args),
+    /// Look at snapshots that were held, and release or reject them.
+    Held(held::Args),
     /// Run any pipeline twice, kill it, cut its connection, and say what is wrong with it.
     Prove(prove::Args),
     /// Read code and SQL, and find what isn't safe to retry.
@@ -69,6 +72,8 @@ pub(crate) enum Job {
     Status(status::Job),
     /// `quarantine …`
     Quarantine(quarantine::Job),
+    /// `held …`
+    Held(held::Job),
     /// `prove`
     Prove(prove::Job),
     /// `audit`
@@ -93,6 +98,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Key(args) => Job::Key(key::validate(args)?),
         Command::Status(args) => Job::Status(status::validate(&args)?),
         Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
+        Command::Held(args) => Job::Held(held::validate(args)?),
         Command::Prove(args) => Job::Prove(prove::validate(args)?),
         Command::Audit(args) => Job::Audit(audit::validate(args)),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
@@ -112,6 +118,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Key(job) => key::run(job, form).await,
         Job::Status(job) => status::run(job, form).await,
         Job::Quarantine(job) => quarantine::run(job, form, gate).await,
+        Job::Held(job) => held::run(job, form, gate).await,
         Job::Prove(job) => prove::run(job, form, gate).await,
         Job::Audit(job) => audit::run(job, form).await,
         Job::Setup(job) => setup::run(job, form).await,

@@ -27,6 +27,10 @@ pub struct Outcome {
     /// Rows of the period (or of the source) that the payload doesn't have, removed. No record stands for them: they are
     /// beside the sum.
     pub removed: u64,
+    /// Rows that a complete payload doesn't have, marked as retired (J6). Beside the sum.
+    pub retired: u64,
+    /// Rows among the updated that had been retired and came again.
+    pub restored: u64,
 }
 
 impl Outcome {
@@ -44,6 +48,6 @@ impl Outcome {
 
     /// Whether the batch changed the target at all.
     pub const fn is_change(&self) -> bool {
-        self.inserted + self.updated + self.deleted + self.removed > 0
+        self.inserted + self.updated + self.deleted + self.removed + self.retired > 0
     }
 }

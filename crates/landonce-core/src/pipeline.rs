@@ -9,7 +9,7 @@ use crate::column::Type;
 use crate::period::Period;
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 pub(crate) use whole::fits;
-pub use whole::{PeriodOf, Whole};
+pub use whole::{AbsentRow, PeriodOf, Plausible, SnapshotOf, Whole};
 
 use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
 
@@ -130,7 +130,7 @@ pub enum Rest {
 }
 
 /// How records are written.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Write {
     /// The mode.
     pub mode: WriteMode,

@@ -13,7 +13,7 @@ mod scope;
 mod shape;
 
 pub use resolve::{PlanError, resolve};
-pub use scope::{Bound, Owned, Scope, Span};
+pub use scope::{Bound, Owned, Scope, Span, Tombstone};
 pub use shape::{ShapeColumn, TableShape, UniqueIndex};
 
 use std::fmt;
@@ -157,6 +157,9 @@ pub struct TablePlan {
     /// The rows that the batch speaks for, so that those it doesn't have are to go; `None` when it speaks for its records
     /// only.
     pub scope: Option<Scope>,
+    /// Rows of the scope that the batch doesn't have are retired, not deleted: marked in these columns, and restored when
+    /// they come again.
+    pub tombstone: Option<Tombstone>,
     /// The identity is the sender's id, so equal content under several ids is looked for (G3); needs [`Guard::Digest`].
     pub sender_id: bool,
 }

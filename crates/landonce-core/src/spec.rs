@@ -19,7 +19,7 @@ pub use fault::SpecError;
 pub use identity::{
     AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
 };
-pub use whole::{OwnerSpec, PeriodSpec};
+pub use whole::{OwnerSpec, PeriodSpec, PlausibleSpec};
 
 /// A pipeline file.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -129,6 +129,17 @@ pub struct ManagedSpec {
     pub run_id: String,
     /// How many times the row really changed, from 1.
     pub revision: String,
+    /// With `absent: retire`: when the row was found absent; NULL in a row that is there.
+    pub retired_at: String,
+    /// With `absent: retire`: the run that found it so.
+    pub retired_by: String,
+}
+
+impl ManagedSpec {
+    /// All of them.
+    pub fn names(&self) -> [&str; 6] {
+        [&self.key, &self.digest, &self.run_id, &self.revision, &self.retired_at, &self.retired_by]
+    }
 }
 
 impl Default for ManagedSpec {
@@ -138,6 +149,8 @@ impl Default for ManagedSpec {
             digest: "landonce_digest".into(),
             run_id: "landonce_run_id".into(),
             revision: "landonce_revision".into(),
+            retired_at: "landonce_retired_at".into(),
+            retired_by: "landonce_retired_by".into(),
         }
     }
 }
@@ -153,19 +166,23 @@ pub struct WriteSpec {
     /// other content is a `conflict`. Its column needs a type with an order.
     #[serde(default)]
     pub version: Option<String>,
-    /// What an absent field does to a row that is there; `replace` when left out.
+    /// With `mode: upsert`: what an absent field does to a row that is there; `replace` when left out. With `mode:
+    /// snapshot`: what becomes of a row that the payload doesn't have.
     #[serde(default)]
     pub absent: Option<AbsentSpec>,
     /// With `mode: overwrite_period`: which rows are a period's.
     #[serde(default)]
     pub period: Option<PeriodSpec>,
-    /// With `mode: overwrite_period`: fields and the value that each has in all rows of this source, which owns only those.
+    /// With `mode: overwrite_period` or `snapshot`: fields and the value that each has in all rows of this source, which owns only those.
     /// A record that doesn't have the field gets the value.
     #[serde(default)]
     pub owner: OwnerSpec,
     /// With `mode: overwrite_period`: a payload without records empties a period that has rows. Otherwise it is refused.
     #[serde(default)]
     pub allow_empty: bool,
+    /// With `mode: snapshot`: how far a payload may differ from what is there before the run is held for a person to look.
+    #[serde(default)]
+    pub plausible: PlausibleSpec,
     /// Which records are deletes.
     #[serde(default)]
     pub delete_when: Option<DeleteSpec>,
@@ -182,16 +199,23 @@ pub enum ModeSpec {
     Upsert,
     /// The run's period holds exactly the payload's rows; every other period stays as it is.
     OverwritePeriod,
+    /// The source's rows are exactly the payload's: a row that a complete and plausible payload doesn't have is retired or
+    /// deleted; otherwise the run is held.
+    Snapshot,
 }
 
-/// What an absent field does.
+/// What absence does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AbsentSpec {
-    /// The record is the whole row: it becomes NULL.
+    /// A field: the record is the whole row, it becomes NULL.
     Replace,
-    /// The record is a change: what is there stays.
+    /// A field: the record is a change, what is there stays. A row: it stays as it is.
     Keep,
+    /// A row: it is marked as retired, and restored when it comes again.
+    Retire,
+    /// A row: it is deleted.
+    Delete,
 }
 
 /// Which records are deletes: those whose field has one of these texts.

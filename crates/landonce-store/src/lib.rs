@@ -6,6 +6,7 @@
 #![warn(missing_docs)]
 
 pub mod error;
+pub mod held;
 pub mod inbox;
 pub mod ledger;
 pub mod postgres;

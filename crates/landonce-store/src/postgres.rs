@@ -14,6 +14,7 @@ mod catalog;
 mod connect;
 mod errors;
 mod facts;
+mod held;
 mod inbox;
 mod joined;
 mod ledger;
@@ -36,6 +37,7 @@ mod write;
 use landonce_core::plan::{TableName, TablePlan, TableShape};
 use landonce_core::retry::Phase;
 use tokio_postgres::{Client, GenericClient};
+use uuid::Uuid;
 
 pub use connect::Database;
 pub use joined::Joined;
@@ -44,6 +46,7 @@ pub use reach::Reach;
 pub use rows::{CopyRows, MakesRows};
 
 use crate::error::Result;
+use crate::held::{Hold, State};
 use crate::inbox::{InboxKey, Settled};
 use crate::ledger::{Entry, Failure};
 use crate::seam::{Access, Connection};
@@ -140,6 +143,36 @@ impl Connection for Session {
 
     async fn create_target(&mut self, plan: &TablePlan) -> Result<()> {
         migrate::create_target(&self.link(), plan).await
+    }
+
+    async fn hold(&mut self, hold: &Hold, payload: &mut (dyn std::io::Read + Send)) -> Result<State> {
+        self.begin(Access::Write).await?;
+        match held::hold(&self.link(), hold, payload).await {
+            Ok(state) => self.commit().await.map(|()| state),
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
+        self.begin(Access::Write).await?;
+        match held::decide(&self.link(), key, state, run_id).await {
+            Ok(is_decided) => self.commit().await.map(|()| is_decided),
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn held_as(&mut self, key: &InboxKey) -> Result<Option<State>> {
+        held::state(&self.link(), key).await
+    }
+
+    async fn earlier(&mut self, pipeline: &str, most: usize) -> Result<Vec<Settled>> {
+        held::earlier(&self.link(), pipeline, most).await
     }
 
     async fn begin(&mut self, access: Access) -> Result<()> {

@@ -22,6 +22,7 @@ use landonce_core::value::Value;
 use uuid::Uuid;
 
 use crate::error::Result;
+use crate::held::{Hold, State};
 use crate::inbox::{Claim, Claimed, InboxKey, Settled};
 use crate::ledger::{Entry, Failure, Load};
 use crate::quarantine::BadRow;
@@ -70,6 +71,20 @@ pub trait Connection {
 
     /// Makes the target table of a plan with [`TablePlan::create`]. Safe when another process has made it meanwhile.
     async fn create_target(&mut self, plan: &TablePlan) -> Result<()>;
+
+    /// Keeps a payload for a person to look at, in a transaction of its own; once, however often it is delivered. Returns what
+    /// has become of it: one that a person has rejected stays rejected.
+    async fn hold(&mut self, hold: &Hold, payload: &mut (dyn std::io::Read + Send)) -> Result<State>;
+
+    /// Says what has become of a held payload, in a transaction of its own. False when it isn't held (any more).
+    async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool>;
+
+    /// What has become of a payload that was held; `None` when it never was, also where there is no such table yet.
+    async fn held_as(&mut self, key: &InboxKey) -> Result<Option<State>>;
+
+    /// The last batches that a pipeline has landed, newest first, at most `most`; none older than the last that a person
+    /// has released, since a release says that this is how it is now.
+    async fn earlier(&mut self, pipeline: &str, most: usize) -> Result<Vec<Settled>>;
 
     /// Begins a transaction. READ COMMITTED or stronger; SQLite takes the write lock at once for [`Access::Write`].
     async fn begin(&mut self, access: Access) -> Result<()>;
@@ -149,8 +164,16 @@ pub trait Work {
     /// [`Work::classify`]. A record whose row is there, but outside, is [`Class::Conflict`] and never written.
     async fn missing(&mut self) -> Result<u64>;
 
-    /// Deletes those rows, in key order. Returns how many there were.
-    async fn remove_missing(&mut self) -> Result<u64>;
+    /// Deletes those rows, in key order; in a plan with a [`TablePlan::tombstone`] marks them as retired by the run. Returns
+    /// how many there were.
+    async fn remove_missing(&mut self, run_id: Uuid) -> Result<u64>;
+
+    /// How much of what the batch speaks for is there, and how much of it comes again. Call after [`Work::classify`] and
+    /// before anything is written.
+    async fn survey(&mut self) -> Result<Survey>;
+
+    /// Asks a query of the user's that gives one row with one boolean, inside the transaction. NULL and no row are false.
+    async fn holds(&mut self, query: &str) -> Result<bool>;
 
     /// Equal content under another id (G3): pairs among the batch's new rows, in the batch or against the target. Returns
     /// how many and up to `samples` of them. Call before the first [`Work::write`].
@@ -169,6 +192,9 @@ pub trait Work {
     /// load has come in between: the engine rolls back and goes again. A concurrent twin waits here until the first has
     /// ended.
     async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool>;
+
+    /// Says what has become of a held payload that lands now. False when it isn't held.
+    async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool>;
 
     /// Writes the outcome into the claimed inbox row.
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()>;
@@ -212,6 +238,15 @@ pub struct Classified {
     pub conflicts: u64,
     /// Delete records whose row is in the target.
     pub deletes: u64,
+}
+
+/// What [`Work::survey`] found of the rows that the batch speaks for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// Rows that are there and not retired.
+    pub standing: u64,
+    /// Retired rows that the batch has again.
+    pub returning: u64,
 }
 
 /// What a record that isn't done with needs.

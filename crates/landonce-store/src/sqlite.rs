@@ -14,6 +14,7 @@ mod connect;
 mod errors;
 mod fold;
 mod functions;
+mod held;
 mod inbox;
 mod joined;
 mod ledger;
@@ -27,6 +28,7 @@ mod stage;
 mod write;
 
 use landonce_core::plan::{TableName, TablePlan, TableShape};
+use uuid::Uuid;
 
 pub use connect::Database;
 pub use joined::Joined;
@@ -34,6 +36,7 @@ pub use migrate::{create_target_sql, migrate, setup_sql};
 pub use rows::{BoundRows, MakesRows};
 
 use crate::error::{Error, Result};
+use crate::held::{Hold, State};
 use crate::inbox::{InboxKey, Settled};
 use crate::ledger::{Entry, Failure};
 use crate::seam::{Access, Connection};
@@ -129,6 +132,36 @@ impl Connection for Session {
         migrate::create_target(&self.connection, plan)
     }
 
+    async fn hold(&mut self, hold: &Hold, payload: &mut (dyn std::io::Read + Send)) -> Result<State> {
+        self.begin(Access::Write).await?;
+        match held::hold(&self.connection, hold, payload) {
+            Ok(state) => self.commit().await.map(|()| state),
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
+        self.begin(Access::Write).await?;
+        match held::decide(&self.connection, key, state, run_id) {
+            Ok(is_decided) => self.commit().await.map(|()| is_decided),
+            Err(error) => {
+                self.rollback().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn held_as(&mut self, key: &InboxKey) -> Result<Option<State>> {
+        held::state(&self.connection, key)
+    }
+
+    async fn earlier(&mut self, pipeline: &str, most: usize) -> Result<Vec<Settled>> {
+        held::earlier(&self.connection, pipeline, most)
+    }
+
     async fn begin(&mut self, access: Access) -> Result<()> {
         if !self.connection.is_autocommit() {
             // Whoever let go of a verb half way has left a transaction open.
@@ -187,6 +220,7 @@ mod tests {
             unguarded: Vec::new(),
             has_deletes: false,
             scope: None,
+            tombstone: None,
             sender_id: false,
         };
         session.create_target(&plan).await.unwrap();

@@ -9,6 +9,7 @@ use landonce_core::pipeline::PipelineError;
 use landonce_core::plan::PlanError;
 use landonce_core::retry::Advice;
 use landonce_core::spec::SpecError;
+use landonce_store::held::Hold;
 
 use crate::decode::DecodeError;
 use crate::payload::PayloadError;
@@ -37,6 +38,9 @@ pub enum Kind {
     NoSpace,
     /// COMMIT was sent, no answer came, and the inbox could not be asked.
     Unresolved,
+    /// A snapshot is incomplete or implausible, and there is nothing to hold it with: a plan, or a caller's own
+    /// transaction.
+    Held,
     /// It was interrupted.
     Interrupted,
     /// A promise of landonce's own was broken: a bug. Nothing was written.
@@ -102,10 +106,16 @@ pub(crate) enum Repr {
         "another load of the period has landed meanwhile as `{batch_id}`; roll back, and run the whole transaction again"
     )]
     Overtaken { batch_id: String },
+    #[error("the snapshot is held, and nothing was written\n{}", reasons(.0))]
+    Held(Box<Hold>),
     #[error("interrupted; nothing was written")]
     Interrupted,
     #[error("a bug in landonce: {0}; nothing was written. Please report it")]
     Internal(String),
+}
+
+fn reasons(hold: &Hold) -> String {
+    hold.reasons.iter().map(|reason| format!("  {reason}")).collect::<Vec<_>>().join("\n")
 }
 
 fn bad_records(name: &str, found: &[Located], total: u64) -> String {
@@ -161,6 +171,7 @@ impl Error {
             Repr::Exhausted { last, .. } if is_connect(last) => Kind::Connect,
             Repr::Exhausted { .. } => Kind::Exhausted,
             Repr::Unresolved { .. } => Kind::Unresolved,
+            Repr::Held(_) => Kind::Held,
             Repr::Interrupted => Kind::Interrupted,
             Repr::Internal(_) => Kind::Internal,
         }
@@ -187,6 +198,7 @@ impl Error {
             (_, Kind::NoSpace) => Code::L0604,
             (_, Kind::Unresolved) => Code::L0605,
             (_, Kind::Interrupted) => Code::L0701,
+            (_, Kind::Held) => Code::L0801,
             (_, Kind::Internal) => Code::L0901,
         }
     }

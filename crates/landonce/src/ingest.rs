@@ -3,11 +3,13 @@
 mod build;
 mod copies;
 mod feed;
+mod hold;
 mod land;
 mod repeats;
 mod rounds;
 mod tally;
 mod turn;
+mod weigh;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +18,7 @@ use landonce_core::outcome::Outcome;
 use landonce_core::pipeline::{OnBad, Pipeline, Whole};
 use landonce_core::plan::{self, Absent, TablePlan, WriteMode};
 use landonce_core::retry::{Advice, Code};
+use landonce_store::held::{Hold, State};
 use landonce_store::inbox::{Claim, Settled};
 use landonce_store::seam::{Access, Connection, Todo, Work};
 use uuid::Uuid;
@@ -29,6 +32,7 @@ use crate::retry::RetryPolicy;
 use copies::Copies;
 use land::Landed;
 use turn::{Next, Turn};
+use weigh::Nulls;
 
 /// How a batch is ingested.
 #[derive(Clone, Default)]
@@ -44,6 +48,15 @@ pub struct Options {
     pub started_at: Option<jiff::Timestamp>,
     /// A period's payload is applied also when it is what the period holds already. Equal rows are left untouched.
     pub is_forced: bool,
+    /// A person's word that this snapshot is to land although it is incomplete or implausible ([`crate::Pipeline::release`]).
+    pub release: Option<Release>,
+}
+
+/// A person's word on a held snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Release {
+    /// It is to land although it isn't shown to be complete, too.
+    pub is_incomplete: bool,
 }
 
 /// How far a batch is.
@@ -87,6 +100,12 @@ pub(crate) struct Job {
     claim: Claim,
     turn: Option<Turn>,
     copies: Option<Arc<Copies>>,
+    nulls: Option<Arc<Nulls>>,
+    /// How many records earlier loads had, the newest first ([`weigh`]).
+    earlier: Vec<u64>,
+    /// A person has rejected the payload.
+    is_rejected: bool,
+    release: Option<Release>,
     is_preview: bool,
     progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
@@ -100,6 +119,10 @@ impl Job {
         turn: Option<Turn>,
     ) -> Result<Self, Error> {
         Ok(Self {
+            nulls: Nulls::new(pipeline.whole(), &plan).map(Arc::new),
+            earlier: Vec::new(),
+            is_rejected: false,
+            release: None,
             format: batch.format(pipeline)?,
             limits: Batch::limits(pipeline),
             pipeline: Arc::clone(pipeline),
@@ -295,9 +318,9 @@ async fn attempt<D: Connect>(
 ) -> Result<Option<Receipt>, Error> {
     let mut connection = database.connect().await?;
     failpoint::at("connected");
-    let (claim, turn) = match pipeline.period() {
+    let (claim, turn) = match turn::of(pipeline, batch) {
         None => (claim.clone(), None),
-        Some(period) => match turn::next(&mut connection, period, claim, options, tries).await? {
+        Some(of) => match turn::next(&mut connection, &of, claim, options, tries).await? {
             Next::Landed(receipt) => return still_there(&mut connection, pipeline, *receipt).await.map(Some),
             Next::Turn(turn) => (turn.claim(claim), Some(turn)),
         },
@@ -316,9 +339,13 @@ async fn attempt<D: Connect>(
     if plan.create {
         connection.create_target(&plan).await?;
     }
-    let job =
-        Job { progress: options.progress.clone(), ..Job::new(pipeline, plan, batch, claim.clone(), turn)? };
-    tracing::debug!(table = %job.plan.table, mode = job.plan.mode.as_str(), matching = ?job.plan.matching, "planned");
+    let mut job = Job {
+        progress: options.progress.clone(),
+        release: options.release,
+        ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
+    };
+    know_earlier(&mut connection, &mut job).await?;
+    tracing::debug!(table = %job.plan.table, mode = job.pipeline.write().mode_name(), matching = ?job.plan.matching, "planned");
     connection.begin(Access::Write).await?;
     failpoint::at("begun");
     let mut is_claimed = false;
@@ -342,7 +369,7 @@ async fn attempt<D: Connect>(
                 outcome,
                 attempts: tries.attempts,
                 commit: Commit::Clean,
-                period: job.turn.as_ref().map(Turn::told),
+                period: job.turn.as_ref().and_then(Turn::told),
                 notes,
             }))
         }
@@ -360,9 +387,23 @@ async fn attempt<D: Connect>(
         }
         Err(error) => {
             connection.rollback().await;
-            Err(error)
+            match *error.0 {
+                Repr::Held(hold) => hold::keep(&mut connection, &job, *hold, tries).await.map(Some),
+                other => Err(other.into()),
+            }
         }
     }
+}
+
+/// What a snapshot is weighed against, beside what is there.
+async fn know_earlier<C: Connection>(connection: &mut C, job: &mut Job) -> Result<(), Error> {
+    if let Some(Whole::Snapshot(_)) = job.pipeline.whole() {
+        let earlier = connection.earlier(&job.claim.pipeline, weigh::EARLIER).await?;
+        job.earlier = earlier.iter().map(|settled| settled.outcome.read).collect();
+        let key = Hold::key_of(&job.claim.pipeline, &job.claim.digest);
+        job.is_rejected = connection.held_as(&key).await? == Some(State::Rejected);
+    }
+    Ok(())
 }
 
 /// The inbox has the batch: it is a duplicate, or ours after a lost answer, or another batch under the same id.
@@ -430,9 +471,9 @@ pub(crate) async fn preview<C: Connection>(
 ) -> Result<Preview, Error> {
     turn::check(pipeline, batch)?;
     let base = claim(pipeline, batch, Uuid::nil());
-    let (claim, turn, landed_before) = match pipeline.period() {
-        Some(period) => {
-            let (turn, landed) = turn::foresee(&mut connection, period, &base).await?;
+    let (claim, turn, landed_before) = match turn::of(pipeline, batch) {
+        Some(of) => {
+            let (turn, landed) = turn::foresee(&mut connection, &of, &base).await?;
             (turn.claim(&base), Some(turn), landed)
         }
         None => {
@@ -446,7 +487,8 @@ pub(crate) async fn preview<C: Connection>(
         found(settled.clone(), &claim, &Tries::once())?;
     }
     let plan = plan_for(&mut connection, pipeline).await?;
-    let job = Job { is_preview: true, ..Job::new(pipeline, plan.clone(), batch, claim, turn)? };
+    let mut job = Job { is_preview: true, ..Job::new(pipeline, plan.clone(), batch, claim, turn)? };
+    know_earlier(&mut connection, &mut job).await?;
     connection.begin(Access::ReadOnly).await?;
     let previewed = land::preview(&mut connection.work(), &job, samples).await;
     connection.rollback().await;
@@ -466,10 +508,10 @@ pub(crate) async fn ingest_in<W: Work>(
 ) -> Result<Receipt, Error> {
     turn::check(pipeline, batch)?;
     let base = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
-    let (claim, turn) = match pipeline.period() {
+    let (claim, turn) = match turn::of(pipeline, batch) {
         None => (base, None),
-        Some(period) => {
-            let (turn, landed) = turn::inside(work, period, &base, options).await?;
+        Some(of) => {
+            let (turn, landed) = turn::inside(work, &of, &base, options).await?;
             if let Some(receipt) = landed {
                 return Ok(receipt);
             }
@@ -496,7 +538,7 @@ pub(crate) async fn ingest_in<W: Work>(
             outcome,
             attempts: 1,
             commit: Commit::Clean,
-            period: job.turn.as_ref().map(Turn::told),
+            period: job.turn.as_ref().and_then(Turn::told),
             notes,
         }),
     }

@@ -39,6 +39,7 @@ pub mod decode;
 pub mod error;
 pub mod explain;
 pub mod failpoint;
+pub mod held;
 pub mod payload;
 pub mod propose;
 pub mod receipt;
@@ -52,7 +53,7 @@ mod store;
 
 pub use batch::Batch;
 pub use error::{Code, Error, Kind};
-pub use ingest::{Options, Preview, Progress};
+pub use ingest::{Options, Preview, Progress, Release};
 pub use landonce_core::outcome::Outcome;
 pub use landonce_core::spec::Spec;
 pub use landonce_store::inbox::Settled;

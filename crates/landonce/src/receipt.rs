@@ -44,6 +44,9 @@ pub enum Status {
     Processed,
     /// An earlier delivery of the same batch had landed; nothing was written anywhere.
     SkippedDuplicate,
+    /// A snapshot that is incomplete or implausible: the target is as it was, and the payload is kept for a person to
+    /// look at. The counts are what it would have done.
+    Held,
 }
 
 impl Status {
@@ -52,6 +55,7 @@ impl Status {
         match self {
             Self::Processed => "processed",
             Self::SkippedDuplicate => "skipped_duplicate",
+            Self::Held => "held",
         }
     }
 }
@@ -84,6 +88,8 @@ pub struct Notes {
     pub kept_new: u64,
     /// Rows that the payload doesn't have, and that were left all the same, because bad records may be theirs.
     pub withheld: u64,
+    /// Why the run was held, one sentence each.
+    pub reasons: Vec<String>,
     /// New rows whose content was there under another sender's id (G3).
     pub same_content: u64,
     /// Some of them: the record's number, and the other row's key.

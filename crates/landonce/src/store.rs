@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use landonce_core::pipeline::Pipeline as Declared;
 use landonce_core::plan;
-use landonce_store::inbox::Settled;
+use landonce_store::held::{Held, State};
+use landonce_store::inbox::{InboxKey, Settled};
 use landonce_store::ledger;
 use landonce_store::quarantine::Entry;
 use landonce_store::seam::Connection;
 use landonce_store::{postgres, sqlite};
+use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::error::{Error, Repr};
@@ -278,6 +280,73 @@ impl Store {
     /// Whether it has one writer at a time, so that several batches at once only wait for each other.
     pub fn has_one_writer(&self) -> bool {
         matches!(self.0, Backend::Sqlite(_))
+    }
+
+    /// Held snapshots, of one pipeline or of all, newest first: those that wait for a person, or all.
+    pub fn held<'a>(&'a self, pipeline: Option<&'a str>, is_all: bool) -> Pending<'a, Vec<Held>> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => Ok(database.connect().await?.held(pipeline, is_all).await?),
+                Backend::Sqlite(database) => {
+                    let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
+                    blocking(move || async move {
+                        Ok(database.connect_read_only()?.held(pipeline.as_deref(), is_all)?)
+                    })
+                    .await
+                }
+            }
+        })
+    }
+
+    /// A piece of a held payload; `None` behind the last.
+    pub(crate) fn held_piece<'a>(&'a self, key: &'a InboxKey, nth: u32) -> Pending<'a, Option<Vec<u8>>> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => Ok(database.connect().await?.held_piece(key, nth).await?),
+                Backend::Sqlite(database) => {
+                    let (database, key) = (database.clone(), *key);
+                    blocking(move || async move { Ok(database.connect_read_only()?.held_piece(&key, nth)?) })
+                        .await
+                }
+            }
+        })
+    }
+
+    /// The newest batch of the pipeline, if it has landed since a run was held.
+    pub(crate) fn landed_since<'a>(&'a self, held: &'a Held) -> Pending<'a, Option<Settled>> {
+        async fn newest<C: Connection>(mut connection: C, pipeline: &str) -> Result<Option<Settled>, Error> {
+            Ok(connection.earlier(pipeline, 1).await?.pop())
+        }
+        Box::pin(async move {
+            let pipeline = held.hold.pipeline.clone();
+            let newest = match &self.0 {
+                Backend::Postgres(database) => newest(database.connect().await?, &pipeline).await?,
+                Backend::Sqlite(database) => {
+                    let database = database.clone();
+                    blocking(move || async move { newest(database.connect_read_only()?, &pipeline).await })
+                        .await?
+                }
+            };
+            // Times of one clock, the database's, in one spelling.
+            Ok(newest.filter(|newest| newest.settled_at > held.held_at))
+        })
+    }
+
+    pub(crate) fn decide(&self, key: InboxKey, state: State, run_id: Uuid) -> Pending<'_, bool> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    Ok(database.connect().await?.decide(&key, state, run_id).await?)
+                }
+                Backend::Sqlite(database) => {
+                    let database = database.clone();
+                    blocking(
+                        move || async move { Ok(database.connect()?.decide(&key, state, run_id).await?) },
+                    )
+                    .await
+                }
+            }
+        })
     }
 
     /// Quarantine entries, newest first: of one pipeline, or of all.

@@ -60,7 +60,13 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
         [_] => report::print("nothing was written\n")?,
         _ => report::print("nothing was written; each file was held against the store as it is now\n")?,
     }
-    Ok(if done.iter().any(PlanReport::is_failed) { Exit::CouldNot } else { Exit::Fine })
+    Ok(if done.iter().any(PlanReport::is_failed) {
+        Exit::CouldNot
+    } else if done.iter().any(PlanReport::is_held) {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
 }
 
 impl Job {

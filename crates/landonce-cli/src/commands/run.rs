@@ -103,7 +103,13 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
         many if !is_one => report::print(&Batches::new(many).total(inputs.len() - many.len()))?,
         _ => {}
     }
-    Ok(if done.iter().any(BatchReport::is_failed) { Exit::CouldNot } else { Exit::Fine })
+    Ok(if done.iter().any(BatchReport::is_failed) {
+        Exit::CouldNot
+    } else if done.iter().any(BatchReport::is_held) {
+        Exit::Findings
+    } else {
+        Exit::Fine
+    })
 }
 
 impl Job {

@@ -39,6 +39,7 @@ pub(crate) struct BatchReport {
     kept: Vec<RecordReport>,
     kept_new: u64,
     withheld: u64,
+    reasons: Vec<String>,
     same_content: SameContent,
     error: Option<ErrorReport>,
 }
@@ -120,6 +121,7 @@ impl BatchReport {
             kept: notes.kept.iter().map(RecordReport::new).collect(),
             kept_new: notes.kept_new,
             withheld: notes.withheld,
+            reasons: notes.reasons.clone(),
             same_content: SameContent::new(notes),
             error: None,
         }
@@ -149,6 +151,7 @@ impl BatchReport {
             kept: Vec::new(),
             kept_new: 0,
             withheld: 0,
+            reasons: Vec::new(),
             same_content: SameContent::default(),
             error: Some(ErrorReport::new(failure)),
         }
@@ -159,6 +162,11 @@ impl BatchReport {
         self.error.is_some()
     }
 
+    /// Whether it is held for a person to look.
+    pub(crate) fn is_held(&self) -> bool {
+        self.status == Status::Held.as_str()
+    }
+
     fn is_skipped(&self) -> bool {
         self.status == Status::SkippedDuplicate.as_str()
     }
@@ -167,7 +175,9 @@ impl BatchReport {
     pub(crate) fn paragraph(&self) -> String {
         let mut out = format!("{}  {}\n", self.status().bold(), plain::line(&self.source));
         let mut row = |name: &str, text: &str| out.push_str(&format!("  {name:<8}  {text}\n"));
-        if self.is_skipped() {
+        if self.is_held() {
+            row("counts", &format!("{}, if it had landed; the target is as it was", counts(&self.outcome)));
+        } else if self.is_skipped() {
             row("counts", &format!("{}, when it landed; nothing was written now", counts(&self.outcome)));
         } else {
             row("counts", &counts(&self.outcome));
@@ -205,7 +215,16 @@ impl BatchReport {
     pub(crate) fn notes(&self) -> String {
         let mut out = String::new();
         let kept = self.outcome.quarantined + self.outcome.conflicts;
-        if !self.is_skipped() {
+        for reason in &self.reasons {
+            out.push_str(&format!("  why       {}\n", plain::line(reason)));
+        }
+        if self.is_held() {
+            let id = short(self.batch_id.as_deref().unwrap_or_default());
+            out.push_str(&format!(
+                "  next      its payload is kept: `landonce held show PIPELINE.yaml {id}`, then `held release` or `held reject`\n"
+            ));
+        }
+        if !self.is_skipped() && !self.is_held() {
             let already = match self.kept_new {
                 new if new == kept => String::new(),
                 0 => ", already there".to_owned(),
@@ -248,11 +267,13 @@ pub(crate) struct Batches<'a> {
 }
 
 impl<'a> Batches<'a> {
-    /// Their worst status: `failed`, else `processed`, else `skipped_duplicate`.
+    /// Their worst status: `failed`, else `held`, else `processed`, else `skipped_duplicate`.
     pub(crate) fn new(batches: &'a [BatchReport]) -> Self {
         let has = |status: &str| batches.iter().any(|batch| batch.status == status);
-        let status =
-            ["failed", "processed"].into_iter().find(|status| has(status)).unwrap_or("skipped_duplicate");
+        let status = ["failed", "held", "processed"]
+            .into_iter()
+            .find(|status| has(status))
+            .unwrap_or("skipped_duplicate");
         Self { status, batches }
     }
 
@@ -263,7 +284,7 @@ impl<'a> Batches<'a> {
         for batch in self.batches.iter().filter(|batch| batch.status == "processed") {
             add(&mut sum, &batch.outcome);
         }
-        let mut parts: Vec<String> = ["processed", "skipped_duplicate", "failed"]
+        let mut parts: Vec<String> = ["processed", "skipped_duplicate", "held", "failed"]
             .into_iter()
             .filter_map(|status| Some((status, count(status))).filter(|(_, count)| *count > 0))
             .map(|(status, count)| format!("{count} {status}"))
@@ -299,6 +320,8 @@ fn add(sum: &mut Outcome, one: &Outcome) {
     sum.quarantined += one.quarantined;
     sum.deleted += one.deleted;
     sum.removed += one.removed;
+    sum.retired += one.retired;
+    sum.restored += one.restored;
 }
 
 /// Records kept aside: how many, what about them, and the first ones.
@@ -340,6 +363,7 @@ fn coloured(text: &str, status: &str) -> String {
     match status {
         "processed" => text.green().to_string(),
         "failed" => text.red().to_string(),
+        "held" => text.yellow().to_string(),
         _ => text.cyan().to_string(),
     }
 }

@@ -22,8 +22,12 @@ pub(crate) fn counts(outcome: &Outcome) -> String {
         format!("read {} = {}", outcome.read, told.join(" + "))
     };
     // No record stands for these rows, so they are no part of the sum.
-    if outcome.removed > 0 {
-        out.push_str(&format!("; removed {}", outcome.removed));
+    for (name, count) in
+        [("removed", outcome.removed), ("retired", outcome.retired), ("restored", outcome.restored)]
+    {
+        if count > 0 {
+            out.push_str(&format!("; {name} {count}"));
+        }
     }
     out
 }

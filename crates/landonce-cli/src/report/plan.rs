@@ -30,6 +30,7 @@ pub(crate) struct PlanReport {
     outcome: Outcome,
     samples: Vec<Sample>,
     kept: Vec<RecordReport>,
+    reasons: Vec<String>,
     same_content: SameContent,
     warnings: Vec<String>,
     error: Option<ErrorReport>,
@@ -75,7 +76,11 @@ impl PlanReport {
         let mut samples: Vec<Sample> = samples.collect();
         samples.sort_by_key(|sample| sample.record);
         Self {
-            status: if landed_before.is_some() { "would_skip" } else { "would_process" },
+            status: match (&landed_before, found.notes.reasons.is_empty()) {
+                (Some(_), _) => "would_skip",
+                (None, true) => "would_process",
+                (None, false) => "would_hold",
+            },
             batch_id: Some(batch_id),
             pipeline: way.pipeline,
             source: way.source,
@@ -86,6 +91,7 @@ impl PlanReport {
             landed_before,
             outcome: found.outcome,
             samples,
+            reasons: found.notes.reasons.clone(),
             kept: found.notes.kept.iter().map(RecordReport::new).collect(),
             same_content: SameContent::new(&found.notes),
             warnings,
@@ -108,10 +114,16 @@ impl PlanReport {
             outcome: Outcome::default(),
             samples: Vec::new(),
             kept: Vec::new(),
+            reasons: Vec::new(),
             same_content: SameContent::default(),
             warnings: Vec::new(),
             error: Some(ErrorReport::new(failure)),
         }
+    }
+
+    /// Whether a run would be held.
+    pub(crate) fn is_held(&self) -> bool {
+        self.status == "would_hold"
     }
 
     /// Whether a run would fail.
@@ -150,6 +162,9 @@ impl PlanReport {
         if more > 0 && !self.samples.is_empty() {
             row("", &format!("… and {more} more"));
         }
+        for reason in &self.reasons {
+            out.push_str(&format!("  why       {}\n", plain::line(reason)));
+        }
         out.push_str(&kept_lines(&self.kept, self.outcome.quarantined, "would go to the quarantine"));
         out.push_str(&same_content_lines(&self.same_content));
         for warning in &self.warnings {
@@ -167,11 +182,13 @@ pub(crate) struct Plans<'a> {
 }
 
 impl<'a> Plans<'a> {
-    /// Their worst status: `would_fail`, else `would_process`, else `would_skip`.
+    /// Their worst status: `would_fail`, else `would_hold`, else `would_process`, else `would_skip`.
     pub(crate) fn new(batches: &'a [PlanReport]) -> Self {
         let has = |status: &str| batches.iter().any(|batch| batch.status == status);
-        let status =
-            ["would_fail", "would_process"].into_iter().find(|status| has(status)).unwrap_or("would_skip");
+        let status = ["would_fail", "would_hold", "would_process"]
+            .into_iter()
+            .find(|status| has(status))
+            .unwrap_or("would_skip");
         Self { status, batches }
     }
 }

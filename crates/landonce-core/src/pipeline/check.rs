@@ -185,9 +185,9 @@ fn target(spec: TargetSpec) -> Checked<Target> {
     if let Rest::Column(column) = &rest {
         taken.push(column);
     }
-    for column in [&managed.key, &managed.digest, &managed.run_id, &managed.revision] {
+    for column in managed.names() {
         name("target.managed", column)?;
-        if taken.contains(&column.as_str()) {
+        if taken.contains(&column) {
             return fault("target.managed", format!("`{column}` names two columns"));
         }
         taken.push(column);
@@ -201,6 +201,7 @@ fn target(spec: TargetSpec) -> Checked<Target> {
 fn write(spec: WriteSpec) -> Checked<Write> {
     let whole = match spec.mode {
         ModeSpec::OverwritePeriod => Some(whole::of_period(&spec)?),
+        ModeSpec::Snapshot => Some(whole::of_snapshot(&spec)?),
         ModeSpec::InsertOnce | ModeSpec::Upsert => {
             whole::refuse_without(&spec)?;
             None
@@ -208,7 +209,7 @@ fn write(spec: WriteSpec) -> Checked<Write> {
     };
     let mode = match spec.mode {
         ModeSpec::InsertOnce => WriteMode::InsertOnce,
-        ModeSpec::Upsert | ModeSpec::OverwritePeriod => WriteMode::Upsert,
+        ModeSpec::Upsert | ModeSpec::OverwritePeriod | ModeSpec::Snapshot => WriteMode::Upsert,
     };
     if mode == WriteMode::InsertOnce {
         if spec.version.is_some() {
@@ -235,12 +236,24 @@ fn write(spec: WriteSpec) -> Checked<Write> {
     Ok(Write {
         mode,
         version: spec.version,
-        absent: spec.absent.map(|absent| match absent {
-            AbsentSpec::Replace => Absent::Replace,
-            AbsentSpec::Keep => Absent::Keep,
-        }),
+        // In the modes above a record is a whole row.
+        absent: if whole.is_some() { Some(Absent::Replace) } else { absent_field(spec.absent)? },
         delete_when: spec.delete_when.map(|delete| (delete.field, delete.equals)),
         whole,
+    })
+}
+
+fn absent_field(spec: Option<AbsentSpec>) -> Checked<Option<Absent>> {
+    Ok(match spec {
+        None => None,
+        Some(AbsentSpec::Replace) => Some(Absent::Replace),
+        Some(AbsentSpec::Keep) => Some(Absent::Keep),
+        Some(AbsentSpec::Retire | AbsentSpec::Delete) => {
+            return fault(
+                "write.absent",
+                "`retire` and `delete` are for rows that a whole payload doesn't have: they go with `mode: snapshot`",
+            );
+        }
     })
 }
 

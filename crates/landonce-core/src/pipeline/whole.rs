@@ -2,16 +2,56 @@
 
 use super::check::{Checked, fault};
 use super::{IdentityFrom, Pipeline, PipelineError};
+use crate::bad_record::shorten;
 use crate::column::Type;
 use crate::period::{Calendar, Every, Period, PeriodError};
 use crate::plan::WriteMode;
-use crate::spec::{OwnerSpec, PeriodSpec, WriteSpec};
+use crate::spec::{AbsentSpec, OwnerSpec, PeriodSpec, PlausibleSpec, WriteSpec};
 
 /// What a run speaks for beside its records: after it, these rows are exactly the payload's.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Whole {
     /// The rows of the run's period (`overwrite_period`).
     Period(PeriodOf),
+    /// The rows of the source (`snapshot`).
+    Snapshot(SnapshotOf),
+}
+
+/// The rows of a source.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotOf {
+    /// What becomes of those that the payload doesn't have.
+    pub absent: AbsentRow,
+    /// Only the rows in which these fields have these values are the source's own; all of the table's when there are none.
+    pub owner: Vec<(String, String)>,
+    /// How far a payload may differ from what is there.
+    pub plausible: Plausible,
+}
+
+/// What becomes of a row that a snapshot doesn't have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AbsentRow {
+    /// It is marked, and restored when it comes again.
+    Retire,
+    /// It is deleted.
+    Delete,
+    /// It stays.
+    Keep,
+}
+
+/// How far a payload may differ from what is there before its run is held. Shares are between 0 and 1; `None` is any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plausible {
+    /// The number of records against the median of the last loads, either way.
+    pub rows: Option<f64>,
+    /// Rows that change their content, of those that are there.
+    pub changed: Option<f64>,
+    /// Rows that go, of those that are there.
+    pub retired: Option<f64>,
+    /// Fields and the share of records that may have NULL there.
+    pub nulls: Vec<(String, f64)>,
+    /// Queries that must give true before the commit.
+    pub assertions: Vec<String>,
 }
 
 /// The rows of a period.
@@ -32,6 +72,7 @@ impl Whole {
     pub const fn mode_name(&self) -> &'static str {
         match self {
             Self::Period(_) => "overwrite_period",
+            Self::Snapshot(_) => "snapshot",
         }
     }
 
@@ -39,7 +80,13 @@ impl Whole {
     pub fn owner(&self) -> &[(String, String)] {
         match self {
             Self::Period(of) => &of.owner,
+            Self::Snapshot(of) => &of.owner,
         }
+    }
+
+    /// Absent rows are marked.
+    pub fn retires(&self) -> bool {
+        matches!(self, Self::Snapshot(of) if of.absent == AbsentRow::Retire)
     }
 }
 
@@ -53,7 +100,7 @@ impl Pipeline {
     pub fn calendar(&self) -> Option<&Calendar> {
         match &self.write.whole {
             Some(Whole::Period(of)) => Some(&of.calendar),
-            None => None,
+            Some(Whole::Snapshot(_)) | None => None,
         }
     }
 
@@ -69,7 +116,7 @@ impl Pipeline {
                 format!(
                     "the pipeline isn't loaded by periods, so `{}` means nothing to it; leave the period out, or declare `write: \
                      {{mode: overwrite_period, period: {{field, every, tz}}}}`",
-                    crate::bad_record::shorten(text)
+                    shorten(text)
                 ),
             );
         };
@@ -113,6 +160,9 @@ pub(super) fn of_period(spec: &WriteSpec) -> Checked<Whole> {
             "`mode: overwrite_period` needs to know which rows are a period's: `period: {field: order_date, every: day, tz: Europe/Berlin}`",
         );
     };
+    if spec.plausible != PlausibleSpec::default() {
+        return fault("write.plausible", "goes with `mode: snapshot`");
+    }
     for (key, is_given, why) in [
         ("write.version", spec.version.is_some(), "the newest load of a period is its content, whole"),
         ("write.absent", spec.absent.is_some(), "a record is a whole row of its period"),
@@ -136,6 +186,91 @@ pub(super) fn of_period(spec: &WriteSpec) -> Checked<Whole> {
     }))
 }
 
+/// The part of `write:` that a snapshot is declared by.
+pub(super) fn of_snapshot(spec: &WriteSpec) -> Checked<Whole> {
+    let absent = match spec.absent {
+        Some(AbsentSpec::Retire) => AbsentRow::Retire,
+        Some(AbsentSpec::Delete) => AbsentRow::Delete,
+        Some(AbsentSpec::Keep) => AbsentRow::Keep,
+        Some(AbsentSpec::Replace) | None => {
+            return fault(
+                "write.absent",
+                "`mode: snapshot` needs to know what becomes of a row that the payload doesn't have: `retire` (marked, and restored \
+                 when it comes again), `delete` or `keep`",
+            );
+        }
+    };
+    for (key, is_given, why) in [
+        ("write.version", spec.version.is_some(), "the newest snapshot is the source's state, whole"),
+        ("write.delete_when", spec.delete_when.is_some(), "absence tells what is gone"),
+        ("write.period", spec.period.is_some(), "a snapshot is the source's state, of no period"),
+        (
+            "write.allow_empty",
+            spec.allow_empty,
+            "an empty payload is held, and a person may release it (`landonce held`)",
+        ),
+    ] {
+        if is_given {
+            return fault(key, format!("doesn't go with `mode: snapshot`: {why}; leave it out"));
+        }
+    }
+    let given = &spec.plausible;
+    let plausible = Plausible {
+        rows: share("write.plausible.rows", given.rows.as_deref().unwrap_or(USUAL))?,
+        changed: share("write.plausible.changed", given.changed.as_deref().unwrap_or(USUAL))?,
+        retired: share("write.plausible.retired", given.retired.as_deref().unwrap_or(USUAL))?,
+        nulls: nulls(given)?,
+        assertions: given.assert.clone(),
+    };
+    Ok(Whole::Snapshot(SnapshotOf { absent, owner: spec.owner.0.clone(), plausible }))
+}
+
+/// How far a snapshot may differ when nobody says otherwise.
+const USUAL: &str = "20%";
+
+/// A share between 0 and 1; `None` for `any`.
+fn share(key: &'static str, text: &str) -> Checked<Option<f64>> {
+    if text.trim() == "any" {
+        return Ok(None);
+    }
+    let share = text.trim().strip_suffix('%').and_then(|share| share.trim().parse::<f64>().ok());
+    match share.filter(|share| share.is_finite() && *share >= 0.0) {
+        Some(share) => Ok(Some(share / 100.0)),
+        None => fault(key, format!("a share such as `20%`, or `any`, is due, not `{}`", shorten(text))),
+    }
+}
+
+fn nulls(spec: &PlausibleSpec) -> Checked<Vec<(String, f64)>> {
+    let mut nulls = Vec::new();
+    for (field, text) in &spec.nulls {
+        if let Some(share) = share("write.plausible.nulls", text)? {
+            nulls.push((field.clone(), share));
+        }
+    }
+    Ok(nulls)
+}
+
+/// A snapshot that takes rows away must be proved whole (J5): absence from what is cut means nothing.
+fn across_snapshot(pipeline: &Pipeline, of: &SnapshotOf) -> Checked<()> {
+    if of.absent != AbsentRow::Keep && pipeline.source.complete.is_empty() {
+        return fault(
+            "write.absent",
+            "a row is only missing from a payload that is known to be complete, so `retire` and `delete` need a proof: declare \
+             `source.complete` (`json_closed`, `gzip_trailer`, an end marker, a count, a checksum), or `absent: keep`",
+        );
+    }
+    for (field, _) in &of.plausible.nulls {
+        let is_there = pipeline.target.columns.iter().any(|column| &column.field == field);
+        if !is_there {
+            return fault(
+                "write.plausible.nulls",
+                format!("`{field}` has no column; declare it under `target.columns`"),
+            );
+        }
+    }
+    Ok(())
+}
+
 /// These keys belong to the modes above.
 pub(super) fn refuse_without(spec: &WriteSpec) -> Checked<()> {
     for (key, is_given) in [
@@ -147,17 +282,23 @@ pub(super) fn refuse_without(spec: &WriteSpec) -> Checked<()> {
             return fault(key, "goes with `mode: overwrite_period`");
         }
     }
+    if spec.plausible != PlausibleSpec::default() {
+        return fault("write.plausible", "goes with `mode: snapshot`");
+    }
     Ok(())
 }
 
 /// Rules that need the whole pipeline.
 pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
     let template = pipeline.source.file.as_deref().unwrap_or_default();
+    owners_fit(pipeline)?;
     let Some(Whole::Period(of)) = &pipeline.write.whole else {
-        if pipeline.identity.keeps_repeats {
+        if let Some(Whole::Snapshot(of)) = &pipeline.write.whole {
+            across_snapshot(pipeline, of)?;
+        } else if pipeline.identity.keeps_repeats {
             return fault(
                 "identity.repeats",
-                "`keep` goes with `mode: overwrite_period`: elsewhere a line that is delivered again can't be told from one more \
+                "`keep` goes with `mode: overwrite_period` or `snapshot`: elsewhere a line that is delivered again can't be told from one more \
                  line",
             );
         }
@@ -185,8 +326,25 @@ pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
         let told = format!("`{}` is a {} column; {due} is due", of.field, column.ty);
         return fault("write.period.field", told);
     }
-    for (field, _) in &of.owner {
-        if let Some(column) = column(field)
+    if pipeline.volatile.contains(&of.field) {
+        return fault(
+            "volatile",
+            format!("`{}` says whose row it is: it can't change per attempt", of.field),
+        );
+    }
+    debug_assert!(pipeline.write.mode == WriteMode::Upsert, "a period's rows are replaced");
+    debug_assert!(
+        !pipeline.identity.keeps_repeats || matches!(pipeline.identity.from, IdentityFrom::Content(_))
+    );
+    Ok(())
+}
+
+/// A value of `owner:` has one spelling.
+fn owners_fit(pipeline: &Pipeline) -> Checked<()> {
+    let owner = pipeline.write.whole.as_ref().map(Whole::owner).unwrap_or_default();
+    for (field, _) in owner {
+        let column = pipeline.target.columns.iter().find(|column| &column.field == field);
+        if let Some(column) = column
             && !matches!(
                 column.ty,
                 Type::Text { .. }
@@ -202,16 +360,10 @@ pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
                 format!("`{field}` is a {} column; text, integer, boolean or uuid is due", column.ty),
             );
         }
-    }
-    for field in std::iter::once(&of.field).chain(of.owner.iter().map(|(field, _)| field)) {
         if pipeline.volatile.contains(field) {
             return fault("volatile", format!("`{field}` says whose row it is: it can't change per attempt"));
         }
     }
-    debug_assert!(pipeline.write.mode == WriteMode::Upsert, "a period's rows are replaced");
-    debug_assert!(
-        !pipeline.identity.keeps_repeats || matches!(pipeline.identity.from, IdentityFrom::Content(_))
-    );
     Ok(())
 }
 

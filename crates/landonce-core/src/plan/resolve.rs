@@ -2,9 +2,9 @@
 
 mod scope;
 
-use super::{Absent, From, Guard, KeyForm, Match, PlanColumn, ShapeColumn, TablePlan, TableShape};
+use super::{Absent, From, Guard, KeyForm, Match, PlanColumn, ShapeColumn, TablePlan, TableShape, Tombstone};
 use crate::column::Type;
-use crate::pipeline::{DeclaredForm, IdentityFrom, Pipeline, Rest};
+use crate::pipeline::{DeclaredForm, IdentityFrom, Pipeline, Rest, Whole};
 
 /// The name of the JSON column for fields without a column, when nobody declares another.
 const PAYLOAD: &str = "payload";
@@ -85,6 +85,7 @@ impl Resolver<'_> {
             unguarded,
             has_deletes: pipeline.write.delete_when.is_some(),
             scope,
+            tombstone: self.tombstone()?,
             sender_id: is_sender_id && matches!(guard, Guard::Digest { .. }),
             guard,
             columns,
@@ -205,9 +206,7 @@ impl Resolver<'_> {
     fn implicit_columns(&self, columns: &mut Vec<PlanColumn>) {
         let Some(shape) = self.shape else { return };
         let managed = &self.pipeline.target.managed;
-        let is_managed = |name: &String| {
-            [&managed.key, &managed.digest, &managed.run_id, &managed.revision].contains(&name)
-        };
+        let is_managed = |name: &String| managed.names().contains(&name.as_str());
         let is_rest = |name: &str| match &self.pipeline.target.rest {
             Rest::Column(rest) => rest == name,
             Rest::Default => name == PAYLOAD,
@@ -277,6 +276,54 @@ impl Resolver<'_> {
                 }
             }
         }
+    }
+
+    fn tombstone(&self) -> Resolved<Option<Tombstone>> {
+        if !self.pipeline.whole().is_some_and(Whole::retires) {
+            return Ok(None);
+        }
+        let managed = &self.pipeline.target.managed;
+        let Some(shape) = self.shape else {
+            let (at, by) = (managed.retired_at.clone(), Some(managed.retired_by.clone()));
+            return Ok(Some(Tombstone { at, by, by_type: None }));
+        };
+        match shape.column(&managed.retired_at) {
+            Some(at) if !at.is_generated && matches!(at.ty, Some(Type::Timestamptz | Type::Timestamp)) => {}
+            Some(at) if shape.is_loosely_typed && matches!(at.ty, Some(Type::Text { .. })) => {}
+            Some(at) => {
+                return Err(format!(
+                    "`write.absent: retire`: the column `{}` is {}; timestamptz is due",
+                    at.name, at.sql_type
+                ));
+            }
+            None => {
+                return Err(format!(
+                    "`write.absent: retire` marks absent rows in a column `{}`, and there is none; add it (ALTER TABLE {} ADD COLUMN \
+                     \"{}\" {};), or name another under `target.managed.retired_at`",
+                    managed.retired_at,
+                    shape.table,
+                    managed.retired_at.replace('"', "\"\""),
+                    if shape.is_loosely_typed { "text" } else { "timestamptz" },
+                ));
+            }
+        }
+        if let Some(at) = shape.column(&managed.retired_at).filter(|at| !at.nullable) {
+            return Err(format!(
+                "the column `{}` is NOT NULL; NULL is what it holds in a row that isn't retired",
+                at.name
+            ));
+        }
+        let by = shape.column(&managed.retired_by);
+        if let Some(by) = by
+            && !matches!(by.ty, Some(Type::Uuid | Type::Text { .. }))
+        {
+            return Err(format!("the column `{}` is {}; uuid or text is due", by.name, by.sql_type));
+        }
+        Ok(Some(Tombstone {
+            at: managed.retired_at.clone(),
+            by: by.map(|by| by.name.clone()),
+            by_type: by.map(|by| by.sql_type.clone()),
+        }))
     }
 
     fn version(&self, columns: &[PlanColumn]) -> Resolved<Option<usize>> {

@@ -44,6 +44,17 @@ pub struct Owned {
     pub value: String,
 }
 
+/// The columns that mark a row as retired (J6). NULL in a row that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tombstone {
+    /// When, by the database's clock.
+    pub at: String,
+    /// By which run; `None` in a table that has no such column.
+    pub by: Option<String>,
+    /// The catalogue's type of that column; `None` when landonce makes the table.
+    pub by_type: Option<String>,
+}
+
 impl Span {
     /// Whether a value lies between the bounds: the start does, the end doesn't.
     pub fn holds(&self, value: &Value<'_>) -> bool {

@@ -1,5 +1,6 @@
 //! `write:` of the modes in which a run speaks for more than its records: for a period, for what a source owns.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -18,6 +19,22 @@ pub struct PeriodSpec {
     pub every: Every,
     /// The time zone whose days (hours, weeks, months) they are, by its IANA name: `Europe/Berlin`, `UTC`.
     pub tz: String,
+}
+
+/// How far a snapshot may differ from what is there. A share is written `20%`; `any` switches a test off.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlausibleSpec {
+    /// How far the number of records may be from the median of the last loads, either way; `20%` when left out.
+    pub rows: Option<String>,
+    /// Which share of the rows that are there may change their content; `20%` when left out.
+    pub changed: Option<String>,
+    /// Which share of the rows that are there may be retired or deleted; `20%` when left out.
+    pub retired: Option<String>,
+    /// Columns, and which share of the payload's records may have NULL there: `{zoning_code: 5%}`.
+    pub nulls: BTreeMap<String, String>,
+    /// Queries that must each give one row with one true, asked once the rows are written and before they are committed.
+    pub assert: Vec<String>,
 }
 
 /// `owner:` fields and the text of the value that each has in all rows of the source, in order.

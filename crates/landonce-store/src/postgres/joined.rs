@@ -8,13 +8,14 @@ use uuid::Uuid;
 
 use super::link::Link;
 use super::rows::{CopyRows, MakesRows};
-use super::stage::Open;
-use super::{facts, inbox, ledger, quarantine, write};
+use super::stage::{self, Open};
+use super::{facts, held, inbox, ledger, quarantine, write};
 use crate::error::{Error, Result};
-use crate::inbox::{Claim, Claimed};
+use crate::held::State;
+use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
 use crate::quarantine::BadRow;
-use crate::seam::{Access, Classified, Folded, Refused, SameContent, Todo, Work, Written};
+use crate::seam::{Access, Classified, Folded, Refused, SameContent, Survey, Todo, Work, Written};
 
 /// The verbs inside a transaction.
 ///
@@ -177,10 +178,20 @@ impl Work for Joined<'_> {
         open.missing(link).await
     }
 
-    async fn remove_missing(&mut self) -> Result<u64> {
+    async fn remove_missing(&mut self, run_id: Uuid) -> Result<u64> {
         self.writing().await?;
         let (link, open) = self.open()?;
-        open.remove_missing(link).await
+        open.remove_missing(link, run_id).await
+    }
+
+    async fn survey(&mut self) -> Result<Survey> {
+        let (link, open) = self.open()?;
+        open.survey(link).await
+    }
+
+    async fn holds(&mut self, query: &str) -> Result<bool> {
+        let (link, _) = self.open()?;
+        stage::holds(link, query).await
     }
 
     async fn same_content(&mut self, samples: usize) -> Result<SameContent> {
@@ -202,6 +213,10 @@ impl Work for Joined<'_> {
 
     async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool> {
         ledger::enter(self.writing().await?, load, expected_loads).await
+    }
+
+    async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
+        held::decide(self.writing().await?, key, state, run_id).await
     }
 
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()> {

@@ -68,6 +68,8 @@ pub(super) struct Render<'a> {
     digest: Option<String>,
     run_id: Option<String>,
     revision: Option<String>,
+    retired_at: Option<String>,
+    retired_by: Option<String>,
 }
 
 impl<'a> Render<'a> {
@@ -91,6 +93,8 @@ impl<'a> Render<'a> {
             digest: optional(digest)?,
             run_id: optional(plan.run_id.as_ref())?,
             revision: optional(plan.revision.as_ref())?,
+            retired_at: optional(plan.tombstone.as_ref().map(|tombstone| &tombstone.at))?,
+            retired_by: optional(plan.tombstone.as_ref().and_then(|tombstone| tombstone.by.as_ref()))?,
         })
     }
 
@@ -155,8 +159,16 @@ impl<'a> Render<'a> {
         (0..self.plan.columns.len()).filter(|at| !is_key(at)).collect()
     }
 
-    /// The content of `t` differs from that of `s`; `new` names a staged column.
+    /// The row `t` isn't as `s` has it: its content differs, or it is retired; `new` names a staged column.
     fn differs(&self, t: &str, new: impl Fn(StageColumn) -> String) -> String {
+        let content = self.content_differs(t, new);
+        match &self.retired_at {
+            Some(retired_at) => format!("({content} OR {t}.{retired_at} IS NOT NULL)"),
+            None => content,
+        }
+    }
+
+    fn content_differs(&self, t: &str, new: impl Fn(StageColumn) -> String) -> String {
         if let Some(digest) = &self.digest {
             return format!("{t}.{digest} IS DISTINCT FROM {}", new(StageColumn::Digest));
         }

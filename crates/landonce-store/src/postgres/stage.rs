@@ -6,6 +6,7 @@
 use landonce_core::plan::{Match, PlanColumn, TablePlan};
 use tokio_postgres::types::{ToSql, Type as Pg};
 use tokio_postgres::{Row, Statement};
+use uuid::Uuid;
 
 use super::link::{Fault, Link};
 use super::render::{self, Facts, ROWS, Render, STAGE, TODO, class};
@@ -13,7 +14,7 @@ use super::rows::{CopyRows, Sealed};
 use super::savepoint::{self, Attempt};
 use super::{catalog, facts, straight, write};
 use crate::error::{Error, Result};
-use crate::seam::{Access, Class, Classified, Folded, Place, Refused, SameContent, Todo};
+use crate::seam::{Access, Class, Classified, Folded, Place, Refused, SameContent, Survey, Todo};
 
 /// How many staged records make statistics worth their round trip: the planner assumes about as many without any.
 const WORTH_ANALYZING: u64 = 500;
@@ -243,12 +244,29 @@ impl Open {
         Ok(count as u64)
     }
 
-    /// Deletes them.
-    pub(super) async fn remove_missing(&self, link: &Link<'_>) -> Result<u64> {
+    /// Deletes or retires them.
+    pub(super) async fn remove_missing(&self, link: &Link<'_>, run_id: Uuid) -> Result<u64> {
         self.sorted()?;
         let Some(sql) = self.render()?.remove_missing() else { return Ok(0) };
-        let doing = format!("deleting rows of {} that the batch doesn't have", self.plan.table);
-        link.execute(&doing, &sql, &self.owner()).await
+        let doing = format!("taking away rows of {} that the batch doesn't have", self.plan.table);
+        let run_id = run_id.hyphenated().to_string();
+        let mut params = self.owner();
+        if self.plan.tombstone.as_ref().is_some_and(|tombstone| tombstone.by.is_some()) {
+            params.push((&run_id, Pg::TEXT));
+        }
+        link.execute(&doing, &sql, &params).await
+    }
+
+    /// What is there of what the run speaks for.
+    pub(super) async fn survey(&self, link: &Link<'_>) -> Result<Survey> {
+        self.sorted()?;
+        let Some(sql) = self.render()?.survey() else { return Ok(Survey::default()) };
+        if self.facts.relation.is_none() {
+            return Ok(Survey::default());
+        }
+        let row = link.one(&format!("counting rows of {}", self.plan.table), &sql, &self.owner()).await?;
+        let (standing, returning): (i64, i64) = (row.get(0), row.get(1));
+        Ok(Survey { standing: standing as u64, returning: returning as u64 })
     }
 
     fn owner(&self) -> Vec<(&(dyn ToSql + Sync), Pg)> {
@@ -322,4 +340,17 @@ pub(super) fn places(row: &Row, at: usize) -> Vec<Place> {
         len: len as u32,
     };
     numbers.into_iter().zip(offsets).zip(lengths).map(place).collect()
+}
+
+/// Asks a query of the user's for one boolean. What it writes, if it does, is refused by the server.
+pub(super) async fn holds(link: &Link<'_>, query: &str) -> Result<bool> {
+    let doing = "asking an assertion (`write.plausible.assert`)";
+    link.batch(doing, "SAVEPOINT landonce_ask; SET LOCAL transaction_read_only = on").await?;
+    let rows = link.query(doing, query, &[]).await?;
+    link.batch(doing, "ROLLBACK TO SAVEPOINT landonce_ask; RELEASE SAVEPOINT landonce_ask").await?;
+    let Some(row) = rows.first() else { return Ok(false) };
+    match row.try_get::<_, Option<bool>>(0) {
+        Ok(holds) => Ok(holds.unwrap_or(false)),
+        Err(_) => Err(Error::refused(format!("{doing}: its first column isn't a boolean"))),
+    }
 }

@@ -453,6 +453,7 @@ mod tests {
             unguarded: Vec::new(),
             has_deletes: false,
             scope: None,
+            tombstone: None,
             sender_id: false,
         }
     }

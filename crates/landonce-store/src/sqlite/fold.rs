@@ -145,6 +145,7 @@ mod tests {
             unguarded: Vec::new(),
             has_deletes: true,
             scope: None,
+            tombstone: None,
             sender_id: false,
         }
     }

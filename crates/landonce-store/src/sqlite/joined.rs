@@ -7,12 +7,13 @@ use uuid::Uuid;
 
 use super::rows::{self, BoundRows, MakesRows};
 use super::stage::{self, Open};
-use super::{inbox, ledger, quarantine, sameness, write};
+use super::{held, inbox, ledger, quarantine, sameness, write};
 use crate::error::{Error, Result};
-use crate::inbox::{Claim, Claimed};
+use crate::held::State;
+use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
 use crate::quarantine::BadRow;
-use crate::seam::{Access, Classified, Folded, Refused, SameContent, Todo, Work, Written};
+use crate::seam::{Access, Classified, Folded, Refused, SameContent, Survey, Todo, Work, Written};
 
 /// The verbs inside a transaction.
 ///
@@ -147,11 +148,22 @@ impl Work for Joined<'_> {
         open.missing(connection)
     }
 
-    async fn remove_missing(&mut self) -> Result<u64> {
+    async fn remove_missing(&mut self, run_id: Uuid) -> Result<u64> {
         self.writing()?;
         let (connection, open) = self.open()?;
         open.walked()?;
-        open.remove_missing(connection)
+        open.remove_missing(connection, run_id)
+    }
+
+    async fn survey(&mut self) -> Result<Survey> {
+        let (connection, open) = self.open()?;
+        open.walked()?;
+        open.survey(connection)
+    }
+
+    async fn holds(&mut self, query: &str) -> Result<bool> {
+        let (connection, _) = self.open()?;
+        stage::holds(connection, query)
     }
 
     async fn same_content(&mut self, samples: usize) -> Result<SameContent> {
@@ -173,6 +185,10 @@ impl Work for Joined<'_> {
 
     async fn enter(&mut self, load: &Load<'_>, expected_loads: u64) -> Result<bool> {
         ledger::enter(self.writing()?, load, expected_loads)
+    }
+
+    async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
+        held::decide(self.writing()?, key, state, run_id)
     }
 
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()> {

@@ -12,10 +12,11 @@ use super::render::Render;
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 3] = [
+const MIGRATIONS: [(&str, &str); 4] = [
     ("0001_inbox", include_str!("../../migrations/sqlite/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/sqlite/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/sqlite/0003_ledger.sql")),
+    ("0004_held", include_str!("../../migrations/sqlite/0004_held.sql")),
 ];
 
 /// What migrations stand on: the list of those that have been applied here.

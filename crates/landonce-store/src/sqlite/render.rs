@@ -51,6 +51,8 @@ pub(super) struct Render<'a> {
     digest: Option<String>,
     run_id: Option<String>,
     revision: Option<String>,
+    retired_at: Option<String>,
+    retired_by: Option<String>,
 }
 
 /// One of the identity's columns.
@@ -91,6 +93,8 @@ impl<'a> Render<'a> {
             digest: optional(digest)?,
             run_id: optional(plan.run_id.as_ref())?,
             revision: optional(plan.revision.as_ref())?,
+            retired_at: optional(plan.tombstone.as_ref().map(|tombstone| &tombstone.at))?,
+            retired_by: optional(plan.tombstone.as_ref().and_then(|tombstone| tombstone.by.as_ref()))?,
         })
     }
 
@@ -181,6 +185,8 @@ impl<'a> Render<'a> {
             add(name, "1".to_owned());
             sets.push(format!("{name} = coalesce(t.{name}, 0) + 1"));
         }
+        // A row that comes again is restored.
+        sets.extend(self.retired_at.iter().chain(&self.retired_by).map(|name| format!("{name} = NULL")));
         let on = list(self.identity().map(|key| format!("{}{}", key.name, key.collate)));
         let insert = format!(
             "INSERT OR ABORT INTO {} AS t ({})\nVALUES ({})\nON CONFLICT ({on})",
@@ -290,8 +296,16 @@ impl<'a> Render<'a> {
         format!("CASE {} ELSE {} END", cases.join(" "), class::CHANGED)
     }
 
-    /// The content of the row `t` differs from what is bound.
+    /// The row `t` isn't as what is bound: its content differs, or it is retired.
     fn differs(&self, columns: &[StageColumn]) -> String {
+        let content = self.content_differs(columns);
+        match &self.retired_at {
+            Some(retired_at) => format!("({content} OR t.{retired_at} IS NOT NULL)"),
+            None => content,
+        }
+    }
+
+    fn content_differs(&self, columns: &[StageColumn]) -> String {
         if let Some(digest) = &self.digest {
             return format!("(t.{digest} IS NOT {})", parameter(columns, StageColumn::Digest));
         }

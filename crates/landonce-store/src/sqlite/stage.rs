@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use landonce_core::plan::{Match, StageColumn, TablePlan};
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, params, params_from_iter};
+use uuid::Uuid;
 
 use super::catalog::{self, Facts};
 use super::errors::during;
@@ -17,7 +18,7 @@ use super::functions;
 use super::render::{self, Render, class};
 use super::rows::{BoundRows, Cells, bind, place};
 use crate::error::{Error, Result};
-use crate::seam::{Access, Class, Classified, Folded, Place, Refused, Todo};
+use crate::seam::{Access, Class, Classified, Folded, Place, Refused, Survey, Todo};
 
 /// A stage that is open.
 pub(super) struct Open {
@@ -226,12 +227,28 @@ impl Open {
         counted.map(|count| count as u64).map_err(during(&doing))
     }
 
-    /// Deletes them.
-    pub(super) fn remove_missing(&self, connection: &Connection) -> Result<u64> {
+    /// Deletes or retires them.
+    pub(super) fn remove_missing(&self, connection: &Connection, run_id: Uuid) -> Result<u64> {
         let Some(sql) = self.render()?.remove_missing() else { return Ok(0) };
-        let doing = format!("deleting rows of {} that the batch doesn't have", self.plan.table);
-        let deleted = connection.execute(&sql, params_from_iter(self.owner()));
-        deleted.map(|count| count as u64).map_err(during(&doing))
+        let doing = format!("taking away rows of {} that the batch doesn't have", self.plan.table);
+        let run_id = run_id.hyphenated().to_string();
+        let is_told = self.plan.tombstone.as_ref().is_some_and(|tombstone| tombstone.by.is_some());
+        let params = self.owner().chain(is_told.then_some(run_id.as_str()));
+        let taken = connection.execute(&sql, params_from_iter(params));
+        taken.map(|count| count as u64).map_err(during(&doing))
+    }
+
+    /// What is there of what the run speaks for.
+    pub(super) fn survey(&self, connection: &Connection) -> Result<Survey> {
+        let Some(sql) = self.render()?.survey().filter(|_| self.facts.is_there) else {
+            return Ok(Survey::default());
+        };
+        let read = |row: &rusqlite::Row<'_>| {
+            let (standing, returning): (i64, i64) = (row.get(0)?, row.get(1)?);
+            Ok(Survey { standing: standing as u64, returning: returning as u64 })
+        };
+        let doing = format!("counting rows of {}", self.plan.table);
+        connection.query_row(&sql, params_from_iter(self.owner()), read).map_err(during(&doing))
     }
 
     fn owner(&self) -> impl Iterator<Item = &str> {
@@ -242,6 +259,22 @@ impl Open {
 /// Drops the temporary tables.
 pub(super) fn close(connection: &Connection) -> Result<()> {
     connection.execute_batch(&render::drop_stage()).map_err(during("dropping the stage"))
+}
+
+/// Asks a query of the user's for one boolean.
+pub(super) fn holds(connection: &Connection, query: &str) -> Result<bool> {
+    let ask = || {
+        let mut statement = connection.prepare(query)?;
+        if !statement.readonly() {
+            return Ok(None);
+        }
+        let mut rows = statement.query([])?;
+        let Some(row) = rows.next()? else { return Ok(Some(false)) };
+        let holds: Option<bool> = row.get(0)?;
+        Ok(Some(holds.unwrap_or(false)))
+    };
+    let doing = "asking an assertion (`write.plausible.assert`)";
+    ask().map_err(during(doing))?.ok_or_else(|| Error::refused(format!("{doing}: it writes; a query is due")))
 }
 
 /// The statements of a walk, and its counts.

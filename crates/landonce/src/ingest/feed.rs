@@ -17,6 +17,7 @@ use tokio::sync::mpsc;
 use super::Job;
 use super::copies::Copies;
 use super::repeats::Repeats;
+use super::weigh::Nulls;
 use crate::decode::{DecodeError, Item, Texts};
 
 /// How much text one block of records holds, from the framing thread to one that identifies.
@@ -221,6 +222,7 @@ struct Identifier<R, E> {
     later: Vec<Place>,
     repeats: Arc<Repeats>,
     copies: Option<Arc<Copies>>,
+    nulls: Option<Arc<Nulls>>,
     is_again: bool,
     encoder: E,
     sender: mpsc::Sender<Fed<R>>,
@@ -251,6 +253,7 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             later: Vec::new(),
             repeats,
             copies: job.copies.clone(),
+            nulls: job.nulls.clone(),
             is_again: input.again.is_some(),
             encoder,
             sender,
@@ -293,6 +296,9 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             None => match self.reader.read(text, self.wanted) {
                 Ok(mut row) => {
                     let place = Place { number: record.number, offset: record.offset, len: record.len };
+                    if let Some(nulls) = self.nulls.as_ref().filter(|_| !self.is_again) {
+                        nulls.see(&row.values);
+                    }
                     if let (Some(copies), Some(key)) = (&self.copies, row.key) {
                         row.key = Some(if self.is_again {
                             copies.again(key, place.offset)

@@ -7,15 +7,16 @@
 use std::sync::Arc;
 
 use landonce_core::outcome::Outcome;
+use landonce_core::pipeline::Whole;
 use landonce_core::plan::WriteMode;
+use landonce_store::held::{Hold, State};
 use landonce_store::inbox::{Claimed, Settled};
 use landonce_store::seam::{Class, Classified, Place, Refused, Todo, Work, Written};
 
 use super::build::{self, Built};
 use super::feed::{self, Fed, Input};
 use super::tally::Tally;
-use super::{Job, Progress, rounds};
-use crate::complete;
+use super::{Job, Progress, rounds, weigh};
 use crate::decode::Texts;
 use crate::error::{Error, Repr};
 use crate::failpoint;
@@ -52,7 +53,7 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     let input = Input { again: None, withholds: job.withholds() };
     let Staged { texts, later } = stage(work, job, &mut tally, input).await?;
     let texts = Arc::new(texts.ok_or_else(|| Error::internal("the payload was read without an end"))?);
-    complete::check(&job.pipeline, &job.batch, texts.seen(), tally.outcome.read)?;
+    tally.judge(&texts)?;
     failpoint::at("staged");
     tally.check()?;
 
@@ -66,6 +67,7 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     // 5. outbox: no pipeline has notifications yet.
     // 6. settle: the outcome goes into the claimed row.
     let resolved = tally.resolved();
+    weigh::after(work, job, &tally).await?;
     let (outcome, notes) = tally.close()?;
     if !resolved.is_empty() {
         work.resolve_bad(&resolved, job.claim.run_id).await?;
@@ -75,6 +77,11 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
         if !turn.enter(work, &job.claim, rows).await? {
             return Ok(Landed::Overtaken);
         }
+    }
+    if let Some(Whole::Snapshot(_)) = job.pipeline.whole() {
+        let state = if job.release.is_some() { State::Released } else { State::Landed };
+        let key = Hold::key_of(&job.claim.pipeline, &job.claim.digest);
+        work.decide(&key, state, job.claim.run_id).await?;
     }
     work.settle(&job.claim, &outcome).await?;
     failpoint::at("settled");
@@ -96,14 +103,14 @@ pub(super) async fn preview<W: Work>(
     let input = Input { again: None, withholds: job.withholds() };
     let Staged { texts, later } = stage(work, job, &mut tally, input).await?;
     let texts = texts.ok_or_else(|| Error::internal("the payload was read without an end"))?;
-    complete::check(&job.pipeline, &job.batch, texts.seen(), tally.outcome.read)?;
+    tally.judge(&texts)?;
     tally.check()?;
     let classified = tell_apart(work, job, &mut tally, &texts).await?;
     tally.outcome.inserted = classified.new;
     tally.outcome.updated = classified.changed;
     tally.foresee_conflicts(classified.conflicts);
     if job.plan.scope.is_some() {
-        rounds::vanish(work, job, &mut tally).await?;
+        rounds::vanish(work, job, &mut tally, classified).await?;
     }
     tally.check()?;
     tally.outcome.deleted = classified.deletes;

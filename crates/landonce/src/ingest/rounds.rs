@@ -9,14 +9,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use landonce_core::pipeline::{AbsentRow, Whole};
 use landonce_core::record::{RecordReader, Wanted};
-use landonce_store::seam::{Place, Refused, Work};
+use landonce_store::seam::{Classified, Place, Refused, Survey, Work};
 use tokio::sync::mpsc;
 
 use super::Job;
 use super::feed::Input;
 use super::land::{Staged, stage, tell_apart, write};
 use super::tally::Tally;
+use super::weigh::{self, There};
 use crate::decode::{DecodeError, Texts};
 use crate::error::{Error, Repr};
 
@@ -74,7 +76,7 @@ async fn round<W: Work>(
             same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
     }
     if is_first && job.plan.scope.is_some() {
-        vanish(work, job, tally).await?;
+        vanish(work, job, tally, classified).await?;
     }
     let refused = write(work, job, tally, texts, classified).await?;
     if classified.deletes > 0 {
@@ -85,29 +87,49 @@ async fn round<W: Work>(
     Ok(refused)
 }
 
-/// Removes the rows that the payload doesn't have: before the others are written, so that a value which only one row may
-/// have is free for its next one.
-pub(super) async fn vanish<W: Work>(work: &mut W, job: &Job, tally: &mut Tally<'_>) -> Result<(), Error> {
+/// Removes or retires the rows that the payload doesn't have: before the others are written, so that a value which only one
+/// row may have is free for its next one. A snapshot is weighed first, before anything is touched.
+pub(super) async fn vanish<W: Work>(
+    work: &mut W,
+    job: &Job,
+    tally: &mut Tally<'_>,
+    classified: Classified,
+) -> Result<(), Error> {
     let missing = work.missing().await?;
-    if missing == 0 {
-        return Ok(());
-    }
-    if let Some(turn) = &job.turn
-        && tally.outcome.read == 0
-        && !job.allows_empty()
-    {
+    if let Some(Whole::Snapshot(of)) = job.pipeline.whole() {
+        let Survey { standing, returning } = work.survey().await?;
+        let there = There { standing, returning, missing };
+        if let Some(hold) = weigh::before(job, of, tally, classified, there) {
+            if !job.is_preview {
+                return Err(Repr::Held(Box::new(hold)).into());
+            }
+            tally.notes.reasons = hold.reasons;
+        }
+        tally.outcome.restored = returning;
+        if of.absent == AbsentRow::Keep {
+            return Ok(());
+        }
+    } else if tally.outcome.read == 0 && missing > 0 && !job.allows_empty() {
         return Err(Repr::EmptyPeriod {
             source_name: job.batch.source().to_owned(),
-            period: turn.period.label().to_owned(),
+            period: job.turn.as_ref().map(|turn| turn.label.clone()).unwrap_or_default(),
             rows: missing,
             table: job.plan.table.to_string(),
         }
         .into());
     }
-    if tally.knows_all() {
-        tally.outcome.removed = if job.is_preview { missing } else { work.remove_missing().await? };
-    } else {
+    if missing == 0 {
+        return Ok(());
+    }
+    if !tally.knows_all() {
         tally.notes.withheld = missing;
+        return Ok(());
+    }
+    let gone = if job.is_preview { missing } else { work.remove_missing(job.claim.run_id).await? };
+    if job.plan.tombstone.is_some() {
+        tally.outcome.retired = gone;
+    } else {
+        tally.outcome.removed = gone;
     }
     Ok(())
 }

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use landonce_core::bad_record::{BadKind, BadRecord};
 use landonce_core::outcome::Outcome;
-use landonce_core::pipeline::OnBad;
+use landonce_core::pipeline::{OnBad, Whole};
 use landonce_store::quarantine::BadRow;
 use landonce_store::seam::{Place, Refused, Work};
 
 use super::Job;
 use super::feed::Bad;
+use crate::complete::{self, Completeness};
 use crate::decode::Texts;
 use crate::error::{Error, Located, Repr};
 use crate::receipt::Notes;
@@ -30,6 +31,8 @@ pub(super) struct Tally<'j> {
     in_conflict: HashSet<u64>,
     /// Bad records that have an identity, so that a row which the payload seems not to have may be theirs.
     somebodys: u64,
+    /// What is known of the payload once it has been read to its end.
+    completeness: Option<Completeness>,
 }
 
 impl<'j> Tally<'j> {
@@ -43,6 +46,7 @@ impl<'j> Tally<'j> {
             still_bad: HashSet::new(),
             in_conflict: HashSet::new(),
             somebodys: 0,
+            completeness: None,
         }
     }
 
@@ -125,6 +129,24 @@ impl<'j> Tally<'j> {
         } else {
             self.outcome.conflicts += conflicts;
         }
+    }
+
+    /// Judges whether the payload is whole: what isn't fails the batch, or holds it, by the mode.
+    pub(super) fn judge(&mut self, texts: &Texts) -> Result<(), Error> {
+        let (pipeline, batch) = (&self.job.pipeline, &self.job.batch);
+        if matches!(pipeline.whole(), Some(Whole::Snapshot(_))) {
+            self.completeness = Some(complete::judge(pipeline, batch, texts.seen(), self.outcome.read)?);
+            return Ok(());
+        }
+        complete::check(pipeline, batch, texts.seen(), self.outcome.read)
+    }
+
+    pub(super) fn completeness(&self) -> Option<&Completeness> {
+        self.completeness.as_ref()
+    }
+
+    pub(super) fn bad_so_far(&self) -> u64 {
+        self.bad
     }
 
     /// Whether no bad record can be that of a row which the payload seems not to have.

@@ -1,18 +1,20 @@
-//! A period's turn: which load of its period a batch is, told by the ledger, before anything is claimed.
+//! A load's turn: which load of its period (or of its source's snapshot) a batch is, told by the ledger, before anything is
+//! claimed.
 //!
 //! A batch of a period is known by the period and how many loads it has had (`2026-03-01#2`), never by its bytes alone: a
-//! restated day may be followed by the first version again, and both are to land. The number is taken from the ledger
+//! restated day may be followed by the first version again, and both are to land. So it is with snapshots (`snapshot#7`), unless
+//! the sender gives each an id. The number is taken from the ledger
 //! without a lock; two runs that take the same one meet at the inbox, and the second goes again with what it finds.
 
 use jiff::Timestamp;
 use landonce_core::period::Period;
-use landonce_core::pipeline::Pipeline;
+use landonce_core::pipeline::{Pipeline, Whole};
 use landonce_store::inbox::{Claim, Claimed, Settled};
 use landonce_store::ledger::{Entry, Failure, Load, Loaded};
 use landonce_store::seam::{Connection, Work};
 
 use super::{Options, Tries, found};
-use crate::error::{Error, Repr};
+use crate::error::Error;
 use crate::receipt::{OfPeriod, Receipt};
 
 /// What the ledger says of a run's period.
@@ -23,20 +25,39 @@ pub(super) enum Next {
     Turn(Turn),
 }
 
-/// A load of a period.
+/// What has turns: a period, or the source's state.
+#[derive(Debug, Clone)]
+pub(super) struct Of {
+    label: String,
+    start: i64,
+    end: i64,
+    period: Option<Period>,
+}
+
+/// A load of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Turn {
-    pub(super) period: Period,
-    /// How many loads the period has had.
+    pub(super) label: String,
+    start: i64,
+    end: i64,
+    is_of_period: bool,
+    /// How many loads there have been.
     pub(super) loads: u64,
     /// The period was over when the run began, so that the payload can be all of it (C34).
     pub(super) is_complete: bool,
 }
 
 impl Turn {
-    fn of(period: &Period, loads: u64, options: &Options) -> Self {
+    fn of(of: &Of, loads: u64, options: &Options) -> Self {
         let began = options.started_at.unwrap_or_else(Timestamp::now);
-        Self { period: period.clone(), loads, is_complete: period.is_over_at(began) }
+        Self {
+            label: of.label.clone(),
+            start: of.start,
+            end: of.end,
+            is_of_period: of.period.is_some(),
+            loads,
+            is_complete: of.period.as_ref().is_none_or(|period| period.is_over_at(began)),
+        }
     }
 
     /// The load that the period holds, if this payload is that one and needs no other load.
@@ -51,16 +72,16 @@ impl Turn {
 
     /// The claim of this load.
     pub(super) fn claim(&self, base: &Claim) -> Claim {
-        Claim { batch_id: format!("{}#{}", self.period.label(), self.loads + 1), ..base.clone() }
+        Claim { batch_id: format!("{}#{}", self.label, self.loads + 1), ..base.clone() }
     }
 
     /// The ledger's entry, in the transaction of the rows. False when another load has come in between.
     pub(super) async fn enter<W: Work>(&self, work: &mut W, claim: &Claim, rows: u64) -> Result<bool, Error> {
         let load = Load {
             pipeline: &claim.pipeline,
-            label: self.period.label(),
-            start: self.period.start().as_microsecond(),
-            end: self.period.end().as_microsecond(),
+            label: &self.label,
+            start: self.start,
+            end: self.end,
             digest: claim.digest,
             is_complete: self.is_complete,
             batch_id: &claim.batch_id,
@@ -70,26 +91,41 @@ impl Turn {
         Ok(work.enter(&load, self.loads).await?)
     }
 
-    /// What the receipt says of it.
-    pub(super) fn told(&self) -> OfPeriod {
-        OfPeriod {
-            label: self.period.label().to_owned(),
+    /// What the receipt says of it; nothing of a snapshot.
+    pub(super) fn told(&self) -> Option<OfPeriod> {
+        let loads = self.loads + 1;
+        self.is_of_period.then(|| OfPeriod {
+            label: self.label.clone(),
             is_complete: self.is_complete,
-            loads: self.loads + 1,
-        }
+            loads,
+        })
     }
 }
 
-/// Which load of its period the batch is.
+/// What the batch is a load of; `None` when it is known by its id.
+pub(super) fn of(pipeline: &Pipeline, batch: &crate::Batch) -> Option<Of> {
+    if let Some(period) = pipeline.period() {
+        return Some(Of {
+            label: period.label().to_owned(),
+            start: period.start().as_microsecond(),
+            end: period.end().as_microsecond(),
+            period: Some(period.clone()),
+        });
+    }
+    let is_numbered = matches!(pipeline.whole(), Some(Whole::Snapshot(_))) && !batch.has_own_id();
+    is_numbered.then(|| Of { label: "snapshot".to_owned(), start: 0, end: 0, period: None })
+}
+
+/// Which load the batch is.
 pub(super) async fn next<C: Connection>(
     connection: &mut C,
-    period: &Period,
+    of: &Of,
     base: &Claim,
     options: &Options,
     tries: &Tries,
 ) -> Result<Next, Error> {
-    let entry = connection.period(&base.pipeline, period.label()).await?;
-    let turn = Turn::of(period, entry.as_ref().map_or(0, |entry| entry.loads), options);
+    let entry = connection.period(&base.pipeline, &of.label).await?;
+    let turn = Turn::of(of, entry.as_ref().map_or(0, |entry| entry.loads), options);
     // A COMMIT without an answer is asked after by what it was to land as: another load may have come behind it.
     let ours = tries.claimed.as_ref().filter(|_| tries.is_unanswered);
     let same = entry.as_ref().and_then(|entry| turn.same(entry, base, options));
@@ -104,8 +140,8 @@ pub(super) async fn next<C: Connection>(
             continue;
         }
         let is_complete = same.map_or(turn.is_complete, |loaded| loaded.is_complete);
-        let told = OfPeriod { is_complete, loads: turn.loads, ..turn.told() };
-        return Ok(Next::Landed(Box::new(Receipt { period: Some(told), ..found(settled, &claim, tries)? })));
+        let told = turn.told().map(|told| OfPeriod { is_complete, loads: turn.loads, ..told });
+        return Ok(Next::Landed(Box::new(Receipt { period: told, ..found(settled, &claim, tries)? })));
     }
     Ok(Next::Turn(turn))
 }
@@ -113,12 +149,12 @@ pub(super) async fn next<C: Connection>(
 /// What a run would find, for a plan: its turn, and the load whose payload it has.
 pub(super) async fn foresee<C: Connection>(
     connection: &mut C,
-    period: &Period,
+    of: &Of,
     base: &Claim,
 ) -> Result<(Turn, Option<Settled>), Error> {
     let options = Options::default();
-    let entry = connection.period(&base.pipeline, period.label()).await?;
-    let turn = Turn::of(period, entry.as_ref().map_or(0, |entry| entry.loads), &options);
+    let entry = connection.period(&base.pipeline, &of.label).await?;
+    let turn = Turn::of(of, entry.as_ref().map_or(0, |entry| entry.loads), &options);
     let Some(loaded) = entry.as_ref().and_then(|entry| turn.same(entry, base, &options)) else {
         return Ok((turn, None));
     };
@@ -130,12 +166,12 @@ pub(super) async fn foresee<C: Connection>(
 /// [`next`] inside a caller's transaction.
 pub(super) async fn inside<W: Work>(
     work: &mut W,
-    period: &Period,
+    of: &Of,
     base: &Claim,
     options: &Options,
 ) -> Result<(Turn, Option<Receipt>), Error> {
-    let entry = work.period(&base.pipeline, period.label()).await?;
-    let turn = Turn::of(period, entry.as_ref().map_or(0, |entry| entry.loads), options);
+    let entry = work.period(&base.pipeline, &of.label).await?;
+    let turn = Turn::of(of, entry.as_ref().map_or(0, |entry| entry.loads), options);
     let Some(loaded) = entry.as_ref().and_then(|entry| turn.same(entry, base, options)) else {
         return Ok((turn, None));
     };
@@ -144,8 +180,9 @@ pub(super) async fn inside<W: Work>(
     let Claimed::Found(settled) = work.claim(&claim).await? else {
         return Err(Error::overtaken(&claim.batch_id));
     };
-    let told = OfPeriod { is_complete: loaded.is_complete, loads: turn.loads, ..turn.told() };
-    let receipt = Receipt { period: Some(told), ..found(settled, &claim, &Tries::once())? };
+    let told = turn.told();
+    let told = told.map(|told| OfPeriod { is_complete: loaded.is_complete, loads: turn.loads, ..told });
+    let receipt = Receipt { period: told, ..found(settled, &claim, &Tries::once())? };
     Ok((turn, Some(receipt)))
 }
 
@@ -172,7 +209,7 @@ pub(super) async fn note_failure<C: Connection>(
 
 /// A run of a pipeline that is loaded by periods has one, and its batch is known by it.
 pub(super) fn check(pipeline: &Pipeline, batch: &crate::Batch) -> Result<(), Error> {
-    let Some(calendar) = pipeline.calendar() else { return Ok(()) };
+    let Some(calendar) = pipeline.calendar() else { return refuse_entries(pipeline, batch) };
     if pipeline.period().is_none() {
         let every = calendar.every();
         return Err(Error::declaration(format!(
@@ -187,13 +224,18 @@ pub(super) fn check(pipeline: &Pipeline, batch: &crate::Batch) -> Result<(), Err
             "a batch id and a period: a batch that is a period's is known by the period; leave the batch id out",
         ));
     }
-    if batch.entries().is_some() {
-        return Err(Repr::Declaration(format!(
-            "`{}` overwrites whole periods, so records can't be delivered one by one: run the period again, with the fix, and \
-             its good records land",
-            pipeline.name()
-        ))
-        .into());
+    refuse_entries(pipeline, batch)
+}
+
+/// Where a payload is all there is, a few records of it can't be delivered by themselves.
+fn refuse_entries(pipeline: &Pipeline, batch: &crate::Batch) -> Result<(), Error> {
+    if batch.entries().is_none() || pipeline.whole().is_none() {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::declaration(format!(
+        "`{}` takes whole payloads (`mode: {}`), so records of the quarantine can't be delivered by themselves: deliver the payload \
+         again, with the fix, and its good records land",
+        pipeline.name(),
+        pipeline.write().mode_name()
+    )))
 }

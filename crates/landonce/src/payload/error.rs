@@ -91,7 +91,7 @@ impl PayloadError {
         }
     }
 
-    pub(super) fn spooling(dir: &Path, source: io::Error) -> Self {
+    pub(crate) fn spooling(dir: &Path, source: io::Error) -> Self {
         let dir = dir.to_owned();
         if is_no_space(&source) { Self::NoSpace { dir, source } } else { Self::Spool { dir, source } }
     }

@@ -22,6 +22,7 @@ pub(super) fn resolve(pipeline: &Pipeline, columns: &[PlanColumn]) -> Resolved<O
             })?;
             Some(span(of, period, columns)?)
         }
+        Whole::Snapshot(_) => None,
     };
     let owner = whole.owner().iter().map(|(field, value)| {
         let column = find(columns, field).ok_or_else(|| {

@@ -36,29 +36,70 @@ impl Render<'_> {
         Some(format!("SELECT count(*) FROM {} t WHERE {}", self.target, self.is_missing(scope)))
     }
 
-    /// Deletes them, locked in key order first.
+    /// Deletes or retires them, locked in key order first. The run's id is bound behind the owner's values where it is used.
     pub(in crate::postgres) fn remove_missing(&self) -> Option<String> {
         let scope = self.plan.scope.as_ref()?;
         let identity = self.identity();
         let keys = list(identity.iter().map(|(name, staged, _)| format!("t.{name} AS {staged}")));
         let order = list(identity.iter().map(|(name, _, _)| format!("t.{name}")));
-        Some(format!(
+        let doomed = format!(
             "\
 WITH doomed AS MATERIALIZED (
   SELECT {keys}
-  FROM {target} t
+  FROM {} t
   WHERE {}
   ORDER BY {order}
   FOR UPDATE OF t
-)
-DELETE FROM {target} t USING doomed d WHERE {}",
+)",
+            self.target,
             self.is_missing(scope),
-            self.matches("t", "d"),
-            target = self.target,
+        );
+        let (target, is_it) = (&self.target, self.matches("t", "d"));
+        let Some(retired_at) = &self.retired_at else {
+            return Some(format!("{doomed}\nDELETE FROM {target} t USING doomed d WHERE {is_it}"));
+        };
+        let mut sets = vec![format!("{retired_at} = pg_catalog.now()")];
+        if let (Some(name), Some(tombstone)) = (&self.retired_by, &self.plan.tombstone) {
+            let by_type = tombstone.by_type.as_deref().unwrap_or("uuid");
+            sets.push(format!("{name} = CAST(${} AS {by_type})", scope.owner.len() + 1));
+        }
+        if let Some(revision) = &self.revision {
+            sets.push(format!("{revision} = coalesce(t.{revision}, 0) + 1"));
+        }
+        let sets = sets.join(", ");
+        Some(format!(
+            "{doomed}\nUPDATE {target} t SET {sets}\nFROM doomed d WHERE {is_it} AND t.{retired_at} IS NULL"
+        ))
+    }
+
+    /// How many rows inside are there and not retired, and how many are retired and staged; the owner's values are bound.
+    pub(in crate::postgres) fn survey(&self) -> Option<String> {
+        let scope = self.plan.scope.as_ref()?;
+        let inside = self.inside(scope);
+        let inside =
+            if inside.is_empty() { String::new() } else { format!(" WHERE {}", inside.join(" AND ")) };
+        let Some(retired_at) = &self.retired_at else {
+            return Some(format!("SELECT count(*), 0::bigint FROM {} t{inside}", self.target));
+        };
+        Some(format!(
+            "SELECT count(*) FILTER (WHERE t.{retired_at} IS NULL), count(*) FILTER (WHERE t.{retired_at} IS NOT NULL AND s.is_there)\n\
+             FROM {} t LEFT JOIN (SELECT s.*, true AS is_there FROM {STAGE} s) s ON {}{inside}",
+            self.target,
+            self.matches("t", "s"),
         ))
     }
 
     fn is_missing(&self, scope: &Scope) -> String {
+        let mut tests = self.inside(scope);
+        if let Some(retired_at) = &self.retired_at {
+            tests.push(format!("t.{retired_at} IS NULL"));
+        }
+        tests.push(format!("NOT EXISTS (SELECT FROM {STAGE} s WHERE {})", self.matches("t", "s")));
+        tests.join("\n    AND ")
+    }
+
+    /// What a row that the run speaks for passes.
+    fn inside(&self, scope: &Scope) -> Vec<String> {
         let mut tests = Vec::new();
         if let Some(span) = &scope.period {
             tests.push(self.between("t", span.column, span.start, span.end));
@@ -70,8 +111,7 @@ DELETE FROM {target} t USING doomed d WHERE {}",
                 None => format!("t.{name} = ${}", nth + 1),
             });
         }
-        tests.push(format!("NOT EXISTS (SELECT FROM {STAGE} s WHERE {})", self.matches("t", "s")));
-        tests.join("\n    AND ")
+        tests
     }
 
     /// Half-open; the bounds have no character that would need quoting.

@@ -26,6 +26,7 @@ fn own() -> TablePlan {
         unguarded: Vec::new(),
         has_deletes: false,
         scope: None,
+        tombstone: None,
         sender_id: true,
     }
 }

@@ -171,6 +171,7 @@ ORDER BY {}",
         }
         needed.extend(self.version().map(|(name, _)| name));
         needed.extend(self.scoped());
+        needed.extend(self.retired_at.as_deref());
         needed.extend(told.needed);
         let mut seen = std::collections::BTreeSet::new();
         needed.retain(|name| seen.insert(*name));

@@ -141,6 +141,12 @@ impl Render<'_> {
         if let Some(revision) = &self.revision {
             columns.push(format!("{revision} bigint NOT NULL"));
         }
+        if let Some(retired_at) = &self.retired_at {
+            columns.push(format!("{retired_at} timestamptz"));
+        }
+        if let Some(retired_by) = &self.retired_by {
+            columns.push(format!("{retired_by} uuid"));
+        }
         if matches!(self.plan.matching, Match::Columns(_)) {
             let keys = list(self.identity().into_iter().map(|(name, _, _)| name.to_owned()));
             columns.push(format!("PRIMARY KEY ({keys})"));

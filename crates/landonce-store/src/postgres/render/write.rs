@@ -103,7 +103,8 @@ WITH {head}written AS (
 
     fn on_conflict(&self, is_change: bool) -> String {
         let updated = self.updated();
-        if self.plan.mode == WriteMode::InsertOnce || (updated.is_empty() && self.digest.is_none()) {
+        let sets_nothing = updated.is_empty() && self.digest.is_none() && self.retired_at.is_none();
+        if self.plan.mode == WriteMode::InsertOnce || sets_nothing {
             return "DO NOTHING".to_owned();
         }
         let mut sets = Vec::new();
@@ -135,6 +136,8 @@ WITH {head}written AS (
         if let Some(revision) = &self.revision {
             sets.push(format!("{revision} = coalesce(t.{revision}, 0) + 1"));
         }
+        // A row that comes again is restored.
+        sets.extend(self.retired_at.iter().chain(&self.retired_by).map(|name| format!("{name} = NULL")));
         let mut guard = if is_change {
             format!(
                 "EXISTS (SELECT {of_row} AND {})",

@@ -27,6 +27,7 @@ fn own() -> TablePlan {
         unguarded: Vec::new(),
         has_deletes: false,
         scope: None,
+        tombstone: None,
         sender_id: true,
     }
 }

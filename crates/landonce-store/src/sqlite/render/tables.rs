@@ -33,6 +33,7 @@ impl Render<'_> {
         if let Some(revision) = &self.revision {
             columns.push(format!("{revision} INTEGER NOT NULL"));
         }
+        columns.extend(self.retired_at.iter().chain(&self.retired_by).map(|name| format!("{name} TEXT")));
         let identity: Vec<String> = self.identity().map(|key| key.name.to_owned()).collect();
         if self.key.is_none() {
             columns.push(format!("UNIQUE ({})", list(identity.clone())));

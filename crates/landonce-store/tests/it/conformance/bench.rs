@@ -99,6 +99,7 @@ pub(crate) fn plan(table: &str, columns: &[(&str, Type)]) -> TablePlan {
         unguarded: Vec::new(),
         has_deletes: false,
         scope: None,
+        tombstone: None,
         sender_id: false,
     }
 }

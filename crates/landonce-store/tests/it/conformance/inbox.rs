@@ -64,6 +64,8 @@ pub(crate) async fn an_outcome_is_kept_as_it_was(bench: &mut impl Bench) {
         quarantined: 7,
         deleted: 8,
         removed: 9,
+        retired: 10,
+        restored: 11,
     };
     connection.begin(Access::Write).await.unwrap();
     let mut work = connection.work();

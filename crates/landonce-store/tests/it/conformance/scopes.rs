@@ -58,7 +58,7 @@ async fn overwrite(
         updated += written.updated;
         unchanged += written.unchanged;
     }
-    let removed = work.remove_missing().await.unwrap();
+    let removed = work.remove_missing(claim.run_id).await.unwrap();
     work.close_stage().await.unwrap();
     drop(work);
     connection.commit().await.unwrap();
