@@ -1,4 +1,8 @@
 //! The canonical text: minimal JSON with rounded coordinates. The rounding is on decimal digits, never on floats.
+//!
+//! A ring is the same ring wherever it starts, whichever way round it goes, and however many of its points fall on one after
+//! the rounding; real exports change all three while nobody has moved a fence. So a polygon's rings are written from their
+//! smallest point, in the smaller of their two directions, without repeats.
 
 use std::borrow::Cow;
 
@@ -10,11 +14,13 @@ use crate::number::Decimal;
 pub(super) struct Writer {
     out: String,
     digits: u8,
+    /// The positions of the ring at hand, where the geometry is made of rings.
+    ring: Option<Vec<String>>,
 }
 
 impl Writer {
     pub(super) fn new(digits: u8, capacity: usize) -> Self {
-        Self { out: String::with_capacity(capacity), digits }
+        Self { out: String::with_capacity(capacity), digits, ring: None }
     }
 
     pub(super) fn finish(self) -> String {
@@ -37,6 +43,7 @@ impl Sink for Writer {
         self.out.push_str("\",\"");
         self.out.push_str(kind.member());
         self.out.push_str("\":");
+        self.ring = matches!(kind, Kind::Polygon | Kind::MultiPolygon).then(Vec::new);
     }
 
     fn part(&mut self, _: Kind) {}
@@ -47,11 +54,14 @@ impl Sink for Writer {
     }
 
     fn close(&mut self, _: usize) {
+        if let Some(ring) = self.ring.as_mut().filter(|ring| !ring.is_empty()) {
+            self.out.push_str(&normalised(std::mem::take(ring)).join(","));
+        }
         self.out.push(']');
     }
 
     fn position(&mut self, ordinates: &[Ordinate<'_>]) -> Result<(), BadRecord> {
-        self.open();
+        let mut position = String::from("[");
         for (at, ordinate) in ordinates.iter().enumerate() {
             let number = Decimal::parse(ordinate.text).ok_or_else(|| {
                 let detail = format!(
@@ -61,11 +71,18 @@ impl Sink for Writer {
                 BadRecord::new(BadKind::OutOfRange, format!("[{at}]"), detail)
             })?;
             if at > 0 {
-                self.out.push(',');
+                position.push(',');
             }
-            self.out.push_str(&rounded(number, self.digits).to_plain());
+            position.push_str(&rounded(number, self.digits).to_plain());
         }
-        self.close(ordinates.len());
+        position.push(']');
+        match &mut self.ring {
+            Some(ring) => ring.push(position),
+            None => {
+                self.separate();
+                self.out.push_str(&position);
+            }
+        }
         Ok(())
     }
 
@@ -77,6 +94,24 @@ impl Sink for Writer {
     fn end(&mut self) {
         self.out.push('}');
     }
+}
+
+/// A ring from its smallest point, in the smaller direction, without repeats, closed. Points are compared by their text.
+fn normalised(mut ring: Vec<String>) -> Vec<String> {
+    ring.dedup();
+    if ring.len() > 1 && ring.first() == ring.last() {
+        ring.pop();
+    }
+    let Some(smallest) = ring.iter().min().cloned() else { return ring };
+    let len = ring.len();
+    let starts: Vec<usize> = (0..len).filter(|&at| ring[at] == smallest).collect();
+    let walks = starts.into_iter().flat_map(|start| [(start, 1), (start, len.saturating_sub(1))]);
+    let walk = |(start, step): (usize, usize)| (0..len).map(move |nth| (start + nth * step) % len);
+    let smaller = walks.min_by(|a, b| walk(*a).map(|at| &ring[at]).cmp(walk(*b).map(|at| &ring[at])));
+    let Some(smaller) = smaller else { return ring };
+    let mut written: Vec<String> = walk(smaller).map(|at| ring[at].clone()).collect();
+    written.push(smallest);
+    written
 }
 
 /// The number with at most `places` digits behind the point; a half goes to the even neighbour.
@@ -118,6 +153,19 @@ mod tests {
 
     fn to_places(text: &str, places: u8) -> String {
         rounded(Decimal::parse(text).unwrap(), places).to_plain()
+    }
+
+    #[test]
+    fn a_ring_is_the_same_from_wherever_and_whichever_way() {
+        let ring = |points: &[&str]| normalised(points.iter().map(|point| (*point).to_owned()).collect());
+        let want = ["a", "b", "c", "d", "a"];
+        assert_eq!(ring(&["a", "b", "c", "d", "a"]), want);
+        assert_eq!(ring(&["c", "d", "a", "b", "c"]), want);
+        assert_eq!(ring(&["c", "b", "a", "d", "c"]), want, "the other way round");
+        assert_eq!(ring(&["d", "d", "a", "b", "b", "c", "d"]), want, "points that fall on one");
+        // It touches itself: the smallest point comes twice, and the smaller walk decides.
+        assert_eq!(ring(&["a", "c", "a", "b", "a"]), ["a", "b", "a", "c", "a"]);
+        assert_eq!(ring(&["a", "a"]), ["a", "a"]);
     }
 
     #[test]

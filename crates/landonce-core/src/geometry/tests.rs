@@ -224,7 +224,7 @@ fn a_crs_that_is_not_the_columns_is_refused() {
 
 #[test]
 fn two_exports_of_one_polygon_have_one_text() {
-    let want = r#"{"type":"Polygon","coordinates":[[[-71.147965,42.39925],[-71,0],[0.1,100],[-71.147965,42.39925]]]}"#;
+    let want = r#"{"type":"Polygon","coordinates":[[[-71,0],[-71.147965,42.39925],[0.1,100],[-71,0]]]}"#;
     for json in [
         r#"{"type":"Polygon","coordinates":[[[-71.14796456778615,42.39924990339887],[-71.0,-0.0000001],[1e-1,1E2],[-71.14796456778615,42.39924990339887]]]}"#,
         r#"{"coordinates": [[[-71.147964567786, 42.3992499033], [-7.1e1, 0], [0.10000000000000001, 100.0],
