@@ -160,6 +160,8 @@ pub struct TablePlan {
     /// Rows of the scope that the batch doesn't have are retired, not deleted: marked in these columns, and restored when
     /// they come again.
     pub tombstone: Option<Tombstone>,
+    /// Where every version of a row is kept; needs [`TablePlan::revision`], which tells versions apart.
+    pub history: Option<TableName>,
     /// The identity is the sender's id, so equal content under several ids is looked for (G3); needs [`Guard::Digest`].
     pub sender_id: bool,
 }

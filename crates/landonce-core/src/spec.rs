@@ -180,6 +180,9 @@ pub struct WriteSpec {
     /// With `mode: overwrite_period`: a payload without records empties a period that has rows. Otherwise it is refused.
     #[serde(default)]
     pub allow_empty: bool,
+    /// With `mode: snapshot`: every version of a row is kept in `<table>_history`, with `valid_from` and `valid_to`.
+    #[serde(default)]
+    pub history: bool,
     /// With `mode: snapshot`: how far a payload may differ from what is there before the run is held for a person to look.
     #[serde(default)]
     pub plausible: PlausibleSpec,

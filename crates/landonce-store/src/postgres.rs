@@ -145,6 +145,10 @@ impl Connection for Session {
         migrate::create_target(&self.link(), plan).await
     }
 
+    async fn create_history(&mut self, plan: &TablePlan) -> Result<()> {
+        migrate::create_history(&self.link(), plan).await
+    }
+
     async fn hold(&mut self, hold: &Hold, payload: &mut (dyn std::io::Read + Send)) -> Result<State> {
         self.begin(Access::Write).await?;
         match held::hold(&self.link(), hold, payload).await {

@@ -86,6 +86,9 @@ pub trait Connection {
     /// has released, since a release says that this is how it is now.
     async fn earlier(&mut self, pipeline: &str, most: usize) -> Result<Vec<Settled>>;
 
+    /// Makes the table of a plan's [`TablePlan::history`], with the target's columns. Safe when it is there.
+    async fn create_history(&mut self, plan: &TablePlan) -> Result<()>;
+
     /// Begins a transaction. READ COMMITTED or stronger; SQLite takes the write lock at once for [`Access::Write`].
     async fn begin(&mut self, access: Access) -> Result<()>;
 
@@ -171,6 +174,10 @@ pub trait Work {
     /// How much of what the batch speaks for is there, and how much of it comes again. Call after [`Work::classify`] and
     /// before anything is written.
     async fn survey(&mut self) -> Result<Survey>;
+
+    /// Brings the history up to the target as it is now: versions that are no more are closed, those that have come are
+    /// opened, the others aren't touched.
+    async fn keep_history(&mut self) -> Result<()>;
 
     /// Asks a query of the user's that gives one row with one boolean, inside the transaction. NULL and no row are false.
     async fn holds(&mut self, query: &str) -> Result<bool>;

@@ -132,6 +132,11 @@ impl Connection for Session {
         migrate::create_target(&self.connection, plan)
     }
 
+    async fn create_history(&mut self, plan: &TablePlan) -> Result<()> {
+        self.reopen(Access::Write)?;
+        migrate::create_history(&self.connection, plan)
+    }
+
     async fn hold(&mut self, hold: &Hold, payload: &mut (dyn std::io::Read + Send)) -> Result<State> {
         self.begin(Access::Write).await?;
         match held::hold(&self.connection, hold, payload) {
@@ -221,6 +226,7 @@ mod tests {
             has_deletes: false,
             scope: None,
             tombstone: None,
+            history: None,
             sender_id: false,
         };
         session.create_target(&plan).await.unwrap();

@@ -339,6 +339,9 @@ async fn attempt<D: Connect>(
     if plan.create {
         connection.create_target(&plan).await?;
     }
+    if plan.history.is_some() {
+        connection.create_history(&plan).await?;
+    }
     let mut job = Job {
         progress: options.progress.clone(),
         release: options.release,

@@ -26,6 +26,8 @@ pub struct SnapshotOf {
     pub owner: Vec<(String, String)>,
     /// How far a payload may differ from what is there.
     pub plausible: Plausible,
+    /// Every version of a row is kept.
+    pub has_history: bool,
 }
 
 /// What becomes of a row that a snapshot doesn't have.
@@ -163,6 +165,9 @@ pub(super) fn of_period(spec: &WriteSpec) -> Checked<Whole> {
     if spec.plausible != PlausibleSpec::default() {
         return fault("write.plausible", "goes with `mode: snapshot`");
     }
+    if spec.history {
+        return fault("write.history", "goes with `mode: snapshot`");
+    }
     for (key, is_given, why) in [
         ("write.version", spec.version.is_some(), "the newest load of a period is its content, whole"),
         ("write.absent", spec.absent.is_some(), "a record is a whole row of its period"),
@@ -222,7 +227,12 @@ pub(super) fn of_snapshot(spec: &WriteSpec) -> Checked<Whole> {
         nulls: nulls(given)?,
         assertions: given.assert.clone(),
     };
-    Ok(Whole::Snapshot(SnapshotOf { absent, owner: spec.owner.0.clone(), plausible }))
+    Ok(Whole::Snapshot(SnapshotOf {
+        absent,
+        owner: spec.owner.0.clone(),
+        plausible,
+        has_history: spec.history,
+    }))
 }
 
 /// How far a snapshot may differ when nobody says otherwise.
@@ -284,6 +294,9 @@ pub(super) fn refuse_without(spec: &WriteSpec) -> Checked<()> {
     }
     if spec.plausible != PlausibleSpec::default() {
         return fault("write.plausible", "goes with `mode: snapshot`");
+    }
+    if spec.history {
+        return fault("write.history", "goes with `mode: snapshot`");
     }
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 mod scope;
 
-use super::{Absent, From, Guard, KeyForm, Match, PlanColumn, ShapeColumn, TablePlan, TableShape, Tombstone};
+use super::{
+    Absent, From, Guard, KeyForm, Match, PlanColumn, ShapeColumn, TableName, TablePlan, TableShape, Tombstone,
+};
 use crate::column::Type;
 use crate::pipeline::{DeclaredForm, IdentityFrom, Pipeline, Rest, Whole};
 
@@ -86,6 +88,7 @@ impl Resolver<'_> {
             has_deletes: pipeline.write.delete_when.is_some(),
             scope,
             tombstone: self.tombstone()?,
+            history: self.history()?,
             sender_id: is_sender_id && matches!(guard, Guard::Digest { .. }),
             guard,
             columns,
@@ -276,6 +279,28 @@ impl Resolver<'_> {
                 }
             }
         }
+    }
+
+    fn history(&self) -> Resolved<Option<TableName>> {
+        if !matches!(self.pipeline.whole(), Some(Whole::Snapshot(of)) if of.has_history) {
+            return Ok(None);
+        }
+        let revision = &self.pipeline.target.managed.revision;
+        if self.shape.is_some_and(|shape| shape.column(revision).is_none()) {
+            return Err(format!(
+                "`write.history` tells versions apart by a column `{revision}`, and there is none; add it (bigint, NOT NULL DEFAULT 1), \
+                 or name another under `target.managed.revision`"
+            ));
+        }
+        let table = self.shape.map_or(&self.pipeline.target.table, |shape| &shape.table);
+        let name = format!("{}_history", table.name);
+        if name.len() > 63 {
+            return Err(format!(
+                "`{name}` is {} bytes long, and PostgreSQL cuts names after 63: shorten the table's",
+                name.len()
+            ));
+        }
+        Ok(Some(TableName { schema: table.schema.clone(), name }))
     }
 
     fn tombstone(&self) -> Resolved<Option<Tombstone>> {

@@ -189,6 +189,12 @@ impl Work for Joined<'_> {
         open.survey(link).await
     }
 
+    async fn keep_history(&mut self) -> Result<()> {
+        self.writing().await?;
+        let (link, open) = self.open()?;
+        open.keep_history(link).await
+    }
+
     async fn holds(&mut self, query: &str) -> Result<bool> {
         let (link, _) = self.open()?;
         stage::holds(link, query).await

@@ -133,6 +133,20 @@ pub(super) async fn create_target(link: &Link<'_>, plan: &TablePlan) -> Result<(
     }
 }
 
+/// Makes the history of a plan's target, once.
+pub(super) async fn create_history(link: &Link<'_>, plan: &TablePlan) -> Result<()> {
+    let Some(history) = &plan.history else { return Ok(()) };
+    let doing = format!("making table {history}");
+    if catalog::load(link, history).await?.is_some() {
+        return Ok(());
+    }
+    let Some(sql) = Render::new(plan, &facts::made(plan))?.create_history()? else { return Ok(()) };
+    match link.batch(&doing, &sql).await {
+        Err(error) if is_made(&error) && catalog::load(link, history).await?.is_some() => Ok(()),
+        done => done,
+    }
+}
+
 /// Another process has made it between our look and our try: it is found by name, or as a double in the catalogue.
 fn is_made(error: &Error) -> bool {
     let Code::SqlState(state) = &error.code else { return false };

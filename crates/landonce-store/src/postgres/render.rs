@@ -7,6 +7,7 @@
 //! The temporary tables' columns have names of our own (`c0`, `c1` …, `landonce_…`), so that no name of the target's can
 //! clash with them or shadow another.
 
+mod history;
 mod scope;
 mod stage;
 mod tables;

@@ -257,6 +257,15 @@ impl Open {
         link.execute(&doing, &sql, &params).await
     }
 
+    /// Brings the history up to the target.
+    pub(super) async fn keep_history(&self, link: &Link<'_>) -> Result<()> {
+        let Some([close, open]) = self.render()?.keep_history()? else { return Ok(()) };
+        let doing = format!("keeping the history of {}", self.plan.table);
+        link.execute(&doing, &close, &[]).await?;
+        link.execute(&doing, &open, &[]).await?;
+        Ok(())
+    }
+
     /// What is there of what the run speaks for.
     pub(super) async fn survey(&self, link: &Link<'_>) -> Result<Survey> {
         self.sorted()?;

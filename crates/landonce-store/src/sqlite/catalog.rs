@@ -454,6 +454,7 @@ mod tests {
             has_deletes: false,
             scope: None,
             tombstone: None,
+            history: None,
             sender_id: false,
         }
     }

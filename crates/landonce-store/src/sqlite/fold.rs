@@ -146,6 +146,7 @@ mod tests {
             has_deletes: true,
             scope: None,
             tombstone: None,
+            history: None,
             sender_id: false,
         }
     }

@@ -161,6 +161,12 @@ impl Work for Joined<'_> {
         open.survey(connection)
     }
 
+    async fn keep_history(&mut self) -> Result<()> {
+        self.writing()?;
+        let (connection, open) = self.open()?;
+        open.keep_history(connection)
+    }
+
     async fn holds(&mut self, query: &str) -> Result<bool> {
         let (connection, _) = self.open()?;
         stage::holds(connection, query)

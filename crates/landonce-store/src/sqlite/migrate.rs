@@ -98,6 +98,17 @@ pub(super) fn create_target(connection: &Connection, plan: &TablePlan) -> Result
     in_transaction(connection, &doing, || connection.execute_batch(&sql).map_err(during(&doing)))
 }
 
+/// Makes the history of a plan's target, once.
+pub(super) fn create_history(connection: &Connection, plan: &TablePlan) -> Result<()> {
+    let Some(history) = &plan.history else { return Ok(()) };
+    let doing = format!("making table {history}");
+    if catalog::load(connection, history)?.is_some() {
+        return Ok(());
+    }
+    let Some(sql) = Render::new(plan, &Facts::made(plan, false))?.create_history()? else { return Ok(()) };
+    in_transaction(connection, &doing, || connection.execute_batch(&sql).map_err(during(&doing)))
+}
+
 fn in_transaction(connection: &Connection, doing: &str, steps: impl FnOnce() -> Result<()>) -> Result<()> {
     connection.execute_batch("BEGIN IMMEDIATE").map_err(during(doing))?;
     let done = steps().and_then(|()| connection.execute_batch("COMMIT").map_err(during(doing)));

@@ -5,6 +5,7 @@
 //! clash with them. Values are never in the text: they are bound, `?n` being the n-th column of the rows that a
 //! statement is run with.
 
+mod history;
 mod scope;
 #[cfg(test)]
 mod snapshots;

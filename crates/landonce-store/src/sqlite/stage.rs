@@ -238,6 +238,16 @@ impl Open {
         taken.map(|count| count as u64).map_err(during(&doing))
     }
 
+    /// Brings the history up to the target.
+    pub(super) fn keep_history(&self, connection: &Connection) -> Result<()> {
+        let Some(steps) = self.render()?.keep_history()? else { return Ok(()) };
+        let doing = format!("keeping the history of {}", self.plan.table);
+        for sql in steps {
+            connection.execute(&sql, []).map_err(during(&doing))?;
+        }
+        Ok(())
+    }
+
     /// What is there of what the run speaks for.
     pub(super) fn survey(&self, connection: &Connection) -> Result<Survey> {
         let Some(sql) = self.render()?.survey().filter(|_| self.facts.is_there) else {

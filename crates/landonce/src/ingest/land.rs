@@ -78,6 +78,11 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
             return Ok(Landed::Overtaken);
         }
     }
+    if job.plan.history.is_some()
+        && (outcome.is_change() || job.turn.as_ref().is_some_and(|turn| turn.loads == 0))
+    {
+        work.keep_history().await?;
+    }
     if let Some(Whole::Snapshot(_)) = job.pipeline.whole() {
         let state = if job.release.is_some() { State::Released } else { State::Landed };
         let key = Hold::key_of(&job.claim.pipeline, &job.claim.digest);

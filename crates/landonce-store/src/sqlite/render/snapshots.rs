@@ -28,6 +28,7 @@ fn own() -> TablePlan {
         has_deletes: false,
         scope: None,
         tombstone: None,
+        history: None,
         sender_id: true,
     }
 }

@@ -100,6 +100,7 @@ pub(crate) fn plan(table: &str, columns: &[(&str, Type)]) -> TablePlan {
         has_deletes: false,
         scope: None,
         tombstone: None,
+        history: None,
         sender_id: false,
     }
 }
