@@ -1,8 +1,11 @@
 //! A pipeline as it is meant: resolved, checked as a whole, nothing left to re-check.
 
+mod archive;
 mod check;
 mod complete;
 mod whole;
+
+pub use archive::Archive;
 
 use crate::canonical::Exclusions;
 use crate::column::Type;
@@ -27,6 +30,7 @@ pub struct Pipeline {
     pub(crate) on_bad: OnBad,
     /// The period of this run, once it is given.
     pub(crate) period: Option<Period>,
+    pub(crate) archive: Option<Archive>,
 }
 
 /// What a pipeline reads.
@@ -232,6 +236,11 @@ impl Pipeline {
     /// What a bad record does.
     pub fn on_bad(&self) -> OnBad {
         self.on_bad
+    }
+
+    /// Where each batch's source bytes are kept, if anywhere.
+    pub fn archive(&self) -> Option<&Archive> {
+        self.archive.as_ref()
     }
 
     /// The fields that change per attempt.

@@ -2,6 +2,7 @@
 //!
 //! A [`Spec`] is only text that parsed. [`crate::pipeline::Pipeline`] is what it means, checked as a whole.
 
+mod archive;
 mod column;
 mod complete;
 mod fault;
@@ -11,6 +12,7 @@ mod whole;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub use archive::{ArchiveMap, ArchiveSpec};
 pub use column::{ColumnSpec, ColumnsSpec};
 pub use complete::{
     CompleteSpec, CountSpec, MarkerRecordSpec, MarkerSpec, ProofMap, ProofSpec, ProofWord, SideFileSpec,
@@ -47,6 +49,9 @@ pub struct Spec {
     /// What a bad record does.
     #[serde(default)]
     pub on_bad_record: OnBadSpec,
+    /// Where each batch's source bytes are kept before it lands; nowhere when left out.
+    #[serde(default)]
+    pub archive: Option<ArchiveSpec>,
 }
 
 /// What to read.

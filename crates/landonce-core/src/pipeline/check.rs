@@ -1,8 +1,8 @@
 //! From as written to as meant: every rule that spans more than one key.
 
 use super::{
-    Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError, Rest,
-    Source, Target, Write, whole,
+    Archive, Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError,
+    Rest, Source, Target, Write, whole,
 };
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 use crate::spec::{
@@ -36,6 +36,7 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
     volatile.extend(spec.volatile);
     let target = target(spec.target)?;
     let write = write(spec.write)?;
+    let archive = spec.archive.map(Archive::new).transpose()?;
     let pipeline = Pipeline {
         name,
         source,
@@ -45,6 +46,7 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
         write,
         on_bad: on_bad(&spec.on_bad_record)?,
         period: None,
+        archive,
     };
     across(&pipeline)?;
     whole::across(&pipeline)?;
@@ -148,19 +150,25 @@ fn identity(spec: IdentitySpec) -> Checked<(Identity, Vec<String>)> {
     Ok((identity, map.except))
 }
 
-fn target(spec: TargetSpec) -> Checked<Target> {
-    let parts: Vec<&str> = spec.table.split('.').collect();
+/// A table that records may go to.
+pub(super) fn table(key: &'static str, written: &str) -> Checked<TableName> {
+    let parts: Vec<&str> = written.split('.').collect();
     let table = match parts.as_slice() {
         [name] => TableName { schema: None, name: (*name).to_owned() },
         [schema, name] => TableName { schema: Some((*schema).to_owned()), name: (*name).to_owned() },
-        _ => return fault("target.table", "`table` or `schema.table` is due"),
+        _ => return fault(key, "`table` or `schema.table` is due"),
     };
     for part in parts {
-        name("target.table", part)?;
+        name(key, part)?;
     }
     if table.name.starts_with("landonce_") || table.schema.as_deref() == Some("landonce") {
-        return fault("target.table", "names that begin with `landonce` are landonce's own; choose another");
+        return fault(key, "names that begin with `landonce` are landonce's own; choose another");
     }
+    Ok(table)
+}
+
+fn target(spec: TargetSpec) -> Checked<Target> {
+    let table = table("target.table", &spec.table)?;
     let mut columns = Vec::new();
     for (column, declared) in spec.columns.0 {
         name("target.columns", &column)?;
