@@ -8,6 +8,7 @@
 //! | [`proxy`] | a wire to PostgreSQL that breaks where it is told to |
 //! | [`crash`] | the program under test, killed at a failpoint or at a random moment |
 //! | [`fixture`] | flight events by seed: any number, some changed, some twice |
+//! | [`s3`] | an S3-compatible server with an empty bucket |
 //! | [`wait`] | bounds for everything that waits; no test sleeps |
 //! | [`seed`] | random numbers that a failed test can be run with again |
 //!
@@ -27,5 +28,6 @@ pub mod mariadb;
 pub mod postgres;
 mod private;
 pub mod proxy;
+pub mod s3;
 pub mod seed;
 pub mod wait;
