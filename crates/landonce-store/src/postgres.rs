@@ -133,6 +133,14 @@ impl Connection for Session {
         Ok(row.get(0))
     }
 
+    async fn has_rows(&mut self, table: &TableName) -> Result<bool> {
+        if !self.is_there(table).await? {
+            return Ok(false);
+        }
+        let sql = format!("SELECT EXISTS (SELECT FROM {})", quote::table(table)?);
+        Ok(self.link().one("looking for rows in the target", &sql, &[]).await?.get(0))
+    }
+
     async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>> {
         Ok(catalog::load(&self.link(), table).await?.map(catalog::Catalog::into_shape))
     }

@@ -62,6 +62,9 @@ pub trait Connection {
     /// Whether there is a table or view of that name: the cheapest look there is.
     async fn is_there(&mut self, table: &TableName) -> Result<bool>;
 
+    /// Whether a table that is there has any row at all; `false` when there is no such table.
+    async fn has_rows(&mut self, table: &TableName) -> Result<bool>;
+
     /// What the catalogue says of a table; `None` when there is none (or no view) of that name.
     async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>>;
 

@@ -118,6 +118,15 @@ impl Connection for Session {
         inbox::is_there(&self.connection, &table.name).map_err(errors::during("looking for the target"))
     }
 
+    async fn has_rows(&mut self, table: &TableName) -> Result<bool> {
+        let doing = "looking for rows in the target";
+        if !inbox::is_there(&self.connection, &table.name).map_err(errors::during(doing))? {
+            return Ok(false);
+        }
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", render::target(table)?);
+        self.connection.query_row(&sql, [], |row| row.get(0)).map_err(errors::during(doing))
+    }
+
     async fn shape(&mut self, table: &TableName) -> Result<Option<TableShape>> {
         shape(&self.connection, table)
     }

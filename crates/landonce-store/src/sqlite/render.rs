@@ -453,7 +453,7 @@ fn is_present(columns: &[StageColumn], at: usize) -> String {
 }
 
 /// A table's name, quoted and never looked up among the temporary tables.
-fn target(table: &TableName) -> Result<String> {
+pub(super) fn target(table: &TableName) -> Result<String> {
     // The names of landonce's own tables, here and in later versions. SQLite's names don't mind case.
     if table.name.get(..9).is_some_and(|start| start.eq_ignore_ascii_case("landonce_")) {
         return Err(Error::refused(format!(

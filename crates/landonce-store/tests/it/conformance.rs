@@ -37,7 +37,7 @@ macro_rules! every_promise {
             ledger: a_load_is_entered_and_read_back, a_load_that_came_in_between_is_seen, a_failure_keeps_what_is_loaded,
                 an_entry_goes_with_its_transaction, periods_come_by_their_start, a_look_into_the_ledger_needs_no_tables,
                 names_are_compared_by_their_bytes;
-            names: any_name_works, a_name_that_says_sql_is_a_name;
+            names: any_name_works, a_name_that_says_sql_is_a_name, a_table_tells_whether_it_has_rows;
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
             refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,
                 a_foreign_key_names_the_row, a_missing_value_names_its_column, all_rows_may_be_refused;

@@ -1,7 +1,8 @@
 //! Any name a database takes works (C11): quoted, never part of the SQL.
 
 use landonce_core::column::Type;
-use landonce_core::plan::{Absent, Guard, TablePlan};
+use landonce_core::plan::{Absent, Guard, TableName, TablePlan};
+use landonce_store::seam::Connection as _;
 
 use super::bench::{Bench, by_columns, int, land, plan, put, text};
 
@@ -48,4 +49,14 @@ pub(crate) async fn a_name_that_says_sql_is_a_name(bench: &mut impl Bench) {
     let value = text("'); DROP TABLE safe; --");
     assert_eq!(land(&mut connection, &plan, "b1", &[put([int(1), value])]).await.counts().0, 1);
     assert!(bench.rows("SELECT id FROM safe").await.is_empty());
+}
+
+pub(crate) async fn a_table_tells_whether_it_has_rows(bench: &mut impl Bench) {
+    bench.run("CREATE TABLE \"a\"\"b\" (id integer)").await;
+    let mut connection = bench.connect().await;
+    let table = |name: &str| TableName { schema: None, name: name.to_owned() };
+    assert!(!connection.has_rows(&table("missing")).await.unwrap());
+    assert!(!connection.has_rows(&table("a\"b")).await.unwrap());
+    bench.run("INSERT INTO \"a\"\"b\" VALUES (1)").await;
+    assert!(connection.has_rows(&table("a\"b")).await.unwrap());
 }
