@@ -32,7 +32,7 @@ pub(crate) fn name(digest: &str, is_raw: bool, generation: u32) -> String {
 
 /// Whether a blob holds the bytes as they are.
 pub(crate) fn is_raw(blob: &str) -> bool {
-    blob.ends_with(".raw")
+    blob.rsplit_once('.').is_some_and(|(_, ending)| ending == "raw")
 }
 
 /// The mark on a blob that is about to be deleted: its name is never used again, so that no delivery can come to need it.

@@ -46,29 +46,8 @@ pub enum Error {
         length: u64,
     },
     /// The bytes kept aren't those that were delivered.
-    #[error(
-        "the archived bytes of batch `{batch_id}` are damaged ({blob} in `{place}`): delivered were SHA-256 {delivered} \
-         ({delivered_length} bytes), there is {found} ({length} bytes){}; none of it was used",
-        .fault.as_ref().map(|fault| format!(" and then: {fault}")).unwrap_or_default()
-    )]
-    Damaged {
-        /// The batch.
-        batch_id: String,
-        /// The object.
-        blob: String,
-        /// The archive.
-        place: String,
-        /// The digest of the bytes delivered.
-        delivered: String,
-        /// Their number.
-        delivered_length: u64,
-        /// The digest of what could be read.
-        found: String,
-        /// Its length.
-        length: u64,
-        /// Why no more could be read.
-        fault: Option<String>,
-    },
+    #[error(transparent)]
+    Damaged(Box<Damage>),
     /// The bytes are gone.
     #[error(
         "the archived bytes of batch `{batch_id}` are gone: there is no {blob} in `{place}` (SHA-256 {delivered})"
@@ -101,10 +80,36 @@ pub enum Error {
     Thread,
 }
 
+/// Bytes that aren't those that were delivered.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the archived bytes of batch `{batch_id}` are damaged ({blob} in `{place}`): delivered were SHA-256 {delivered} \
+     ({delivered_length} bytes), there is {found} ({length} bytes){}; none of it was used",
+    .fault.as_ref().map(|fault| format!(" and then: {fault}")).unwrap_or_default()
+)]
+pub struct Damage {
+    /// The batch.
+    pub batch_id: String,
+    /// The object.
+    pub blob: String,
+    /// The archive.
+    pub place: String,
+    /// The digest of the bytes delivered.
+    pub delivered: String,
+    /// Their number.
+    pub delivered_length: u64,
+    /// The digest of what could be read.
+    pub found: String,
+    /// Its length.
+    pub length: u64,
+    /// Why no more could be read.
+    pub fault: Option<String>,
+}
+
 impl Error {
     /// Whether the archived bytes themselves are at fault: changed, cut or gone.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damaged { .. } | Self::Gone { .. } | Self::Manifest { .. })
+        matches!(self, Self::Damaged(_) | Self::Gone { .. } | Self::Manifest { .. })
     }
 
     /// Whether a disk is full.

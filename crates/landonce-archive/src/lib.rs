@@ -49,6 +49,6 @@ mod restore;
 mod sweep;
 
 pub use archive::Archive;
-pub use error::Error;
+pub use error::{Damage, Error};
 pub use manifest::{Delivery, Form, Manifest};
 pub use sweep::Swept;

@@ -73,13 +73,13 @@ pub(crate) fn s3(bucket: &str, prefix: &str) -> Result<Arc<dyn ObjectStore>, Err
     // Bytes that keep coming may take as long as they like; silence may not.
     let mut client = ClientOptions::new()
         .with_timeout_disabled()
-        .with_read_timeout(Duration::from_secs(60))
+        .with_read_timeout(Duration::from_mins(1))
         .with_connect_timeout(Duration::from_secs(10));
     if std::env::var("AWS_ALLOW_HTTP").is_ok_and(|value| value.eq_ignore_ascii_case("true") || value == "1") {
         client = client.with_allow_http(true);
     }
     let retry =
-        RetryConfig { max_retries: 6, retry_timeout: Duration::from_secs(60), ..RetryConfig::default() };
+        RetryConfig { max_retries: 6, retry_timeout: Duration::from_mins(1), ..RetryConfig::default() };
     let store = AmazonS3Builder::from_env()
         .with_bucket_name(bucket)
         .with_client_options(client)

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::archive::Archive;
 use crate::blob;
-use crate::error::Error;
+use crate::error::{Damage, Error};
 use crate::manifest::Manifest;
 
 /// How much is unpacked at a time.
@@ -101,7 +101,7 @@ impl Archive {
         }
         match found {
             Ok(found) if found.digest == expected.digest && found.fault.is_none() => Ok(()),
-            Ok(found) => Err(Error::Damaged {
+            Ok(found) => Err(Error::Damaged(Box::new(Damage {
                 batch_id: expected.batch_id.clone(),
                 blob: blob.to_owned(),
                 place: self.place.clone(),
@@ -110,7 +110,7 @@ impl Archive {
                 found: found.digest,
                 length: found.length,
                 fault: found.fault,
-            }),
+            }))),
             Err(Stopped::Into(error)) => Err(Error::Temporary(error)),
             Err(Stopped::NoMore) => Err(Error::Thread),
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use clap::{Args, Parser, ValueEnum};
 use landonce::{Pipeline, Store};
 
-pub(crate) use declare::{DeclareArgs, is_pipeline_file};
+pub(crate) use declare::{DeclareArgs, from_file as pipeline_file, is_pipeline_file};
 pub(crate) use delivery::{Delivery, DeliveryArgs};
 
 use crate::commands::Command;

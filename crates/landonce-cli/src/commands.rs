@@ -1,5 +1,6 @@
 //! One file a command: its arguments, what it checks before anything is touched, what it does.
 
+mod archive;
 mod audit;
 mod backfill;
 mod completions;
@@ -10,6 +11,7 @@ mod key;
 mod plan;
 mod prove;
 mod quarantine;
+mod replay;
 mod run;
 mod schema;
 mod setup;
@@ -41,6 +43,10 @@ pub(crate) enum Command {
     Quarantine(quarantine::Args),
     /// Look at snapshots that were held, and release or reject them.
     Held(held::Args),
+    /// Apply batches out of the archive: what never landed, again, or into another table.
+    Replay(replay::Args),
+    /// Look into a pipeline's archive of source bytes, check it, prune it.
+    Archive(archive::Args),
     /// Run any pipeline twice, kill it, cut its connection, and say what is wrong with it.
     Prove(prove::Args),
     /// Read code and SQL, and find what isn't safe to retry.
@@ -74,6 +80,10 @@ pub(crate) enum Job {
     Quarantine(quarantine::Job),
     /// `held …`
     Held(held::Job),
+    /// `replay`
+    Replay(replay::Job),
+    /// `archive …`
+    Archive(archive::Job),
     /// `prove`
     Prove(prove::Job),
     /// `audit`
@@ -99,6 +109,8 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Status(args) => Job::Status(status::validate(&args)?),
         Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
         Command::Held(args) => Job::Held(held::validate(args)?),
+        Command::Replay(args) => Job::Replay(replay::validate(args)?),
+        Command::Archive(args) => Job::Archive(archive::validate(args)?),
         Command::Prove(args) => Job::Prove(prove::validate(args)?),
         Command::Audit(args) => Job::Audit(audit::validate(args)),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
@@ -119,6 +131,8 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Status(job) => status::run(job, form).await,
         Job::Quarantine(job) => quarantine::run(job, form, gate).await,
         Job::Held(job) => held::run(job, form, gate).await,
+        Job::Replay(job) => replay::run(job, form, &gate).await,
+        Job::Archive(job) => archive::run(job, form).await,
         Job::Prove(job) => prove::run(job, form, gate).await,
         Job::Audit(job) => audit::run(job, form).await,
         Job::Setup(job) => setup::run(job, form).await,

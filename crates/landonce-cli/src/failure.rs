@@ -128,6 +128,7 @@ impl Failure {
                 Kind::NoSpace => "no_space",
                 Kind::Unresolved => "unresolved",
                 Kind::Interrupted => "interrupted",
+                Kind::Archive => "archive",
                 Kind::Internal => "internal",
                 _ => "other",
             },

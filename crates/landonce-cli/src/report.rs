@@ -17,7 +17,7 @@ use crate::interrupt::{IsWritten, Signal};
 pub(crate) use batch::{BackfillReport, BatchReport, Batches, LoadReport, Way};
 pub(crate) use counts::{counts, moment, short};
 pub(crate) use failed::{ErrorReport, tell as failure};
-pub(crate) use out::{bytes, json, print, say};
+pub(crate) use out::{bytes, copy, json, print, say};
 pub(crate) use periods::PeriodsReport;
 pub(crate) use plain::{line, tail, text};
 pub(crate) use plan::{PlanReport, Plans};

@@ -43,6 +43,8 @@ pub enum Kind {
     Held,
     /// It was interrupted.
     Interrupted,
+    /// The archive of source bytes can't be written or read, or bytes of it may not be applied.
+    Archive,
     /// A promise of landonce's own was broken: a bug. Nothing was written.
     Internal,
 }
@@ -108,6 +110,12 @@ pub(crate) enum Repr {
     Overtaken { batch_id: String },
     #[error("the snapshot is held, and nothing was written\n{}", reasons(.0))]
     Held(Box<Hold>),
+    #[error("the bytes of batch `{batch_id}` can't be archived, so the batch was not landed: {source}")]
+    NotArchived { batch_id: String, source: landonce_archive::Error },
+    #[error(transparent)]
+    Archive(#[from] landonce_archive::Error),
+    #[error("{0}")]
+    Replay(String),
     #[error("interrupted; nothing was written")]
     Interrupted,
     #[error("a bug in landonce: {0}; nothing was written. Please report it")]
@@ -172,6 +180,8 @@ impl Error {
             Repr::Exhausted { .. } => Kind::Exhausted,
             Repr::Unresolved { .. } => Kind::Unresolved,
             Repr::Held(_) => Kind::Held,
+            Repr::NotArchived { source, .. } | Repr::Archive(source) if source.is_no_space() => Kind::NoSpace,
+            Repr::NotArchived { .. } | Repr::Archive(_) | Repr::Replay(_) => Kind::Archive,
             Repr::Interrupted => Kind::Interrupted,
             Repr::Internal(_) => Kind::Internal,
         }
@@ -199,6 +209,13 @@ impl Error {
             (_, Kind::Unresolved) => Code::L0605,
             (_, Kind::Interrupted) => Code::L0701,
             (_, Kind::Held) => Code::L0801,
+            (Repr::Replay(_), _) => Code::L0813,
+            (Repr::NotArchived { source, .. } | Repr::Archive(source), Kind::Archive)
+                if source.is_damage() =>
+            {
+                Code::L0812
+            }
+            (_, Kind::Archive) => Code::L0811,
             (_, Kind::Internal) => Code::L0901,
         }
     }

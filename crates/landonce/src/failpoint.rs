@@ -5,6 +5,7 @@
 /// Every failpoint, in the order of the transaction.
 pub const ALL: &[&str] = &[
     "connected",
+    "archived",
     "begun",
     "claimed",
     "stage_opened",

@@ -23,6 +23,7 @@ use landonce_store::inbox::{Claim, Settled};
 use landonce_store::seam::{Access, Connection, Todo, Work};
 use uuid::Uuid;
 
+use crate::archive;
 use crate::batch::Batch;
 use crate::decode::{Format, Limits};
 use crate::error::{Error, Repr};
@@ -275,12 +276,21 @@ struct Tries {
     was_internal: bool,
     /// What the last attempt was to land as.
     claimed: Option<Claim>,
+    /// The batch's bytes are in the archive under this id.
+    archived: Option<String>,
 }
 
 impl Tries {
     /// For what is tried once.
     fn once() -> Self {
-        Self { attempts: 1, was_connected: true, is_unanswered: false, was_internal: false, claimed: None }
+        Self {
+            attempts: 1,
+            was_connected: true,
+            is_unanswered: false,
+            was_internal: false,
+            claimed: None,
+            archived: None,
+        }
     }
 }
 
@@ -349,6 +359,8 @@ async fn attempt<D: Connect>(
     };
     know_earlier(&mut connection, &mut job).await?;
     tracing::debug!(table = %job.plan.table, mode = job.pipeline.write().mode_name(), matching = ?job.plan.matching, "planned");
+    // Before the transaction: it isn't held open for an upload, and no batch lands without its bytes.
+    archive::keep(pipeline, batch, &claim, &mut tries.archived).await?;
     connection.begin(Access::Write).await?;
     failpoint::at("begun");
     let mut is_claimed = false;
@@ -534,15 +546,19 @@ pub(crate) async fn ingest_in<W: Work>(
         Landed::Found(_) | Landed::Overtaken if job.turn.is_some() => Err(Error::overtaken(&claim.batch_id)),
         Landed::Overtaken => Err(Error::internal("overtaken without a turn")),
         Landed::Found(settled) => found(settled, &claim, &Tries::once()),
-        Landed::New(outcome, notes) => Ok(Receipt {
-            status: Status::Processed,
-            batch_id: claim.batch_id,
-            run_id: claim.run_id,
-            outcome,
-            attempts: 1,
-            commit: Commit::Clean,
-            period: job.turn.as_ref().and_then(Turn::told),
-            notes,
-        }),
+        Landed::New(outcome, notes) => {
+            // Only the caller can commit, so this is before it; and a batch that had landed has kept nothing again.
+            archive::keep(pipeline, batch, &claim, &mut None).await?;
+            Ok(Receipt {
+                status: Status::Processed,
+                batch_id: claim.batch_id,
+                run_id: claim.run_id,
+                outcome,
+                attempts: 1,
+                commit: Commit::Clean,
+                period: job.turn.as_ref().and_then(Turn::told),
+                notes,
+            })
+        }
     }
 }

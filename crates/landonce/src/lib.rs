@@ -44,6 +44,7 @@ pub mod payload;
 pub mod propose;
 pub mod receipt;
 
+mod archive;
 mod batch;
 mod ingest;
 mod pipeline;
@@ -51,9 +52,11 @@ mod quarantine;
 mod retry;
 mod store;
 
+pub use archive::{LeftOut, Pruned, Replay, Selection, Step, Way, What};
 pub use batch::Batch;
 pub use error::{Code, Error, Kind};
 pub use ingest::{Options, Preview, Progress, Release};
+pub use landonce_archive::{Archive, Manifest, Swept};
 pub use landonce_core::outcome::Outcome;
 pub use landonce_core::spec::Spec;
 pub use landonce_store::inbox::Settled;

@@ -140,6 +140,17 @@ impl Payload {
         Ok(Self { name, stored, origin: None, digest: hash.finalize().into(), len, compression })
     }
 
+    /// Takes a temporary file that nobody else can reach, whole.
+    pub(crate) fn of_temporary(name: impl Into<String>, file: File) -> Result<Self, PayloadError> {
+        let name = name.into();
+        let reading = |source| PayloadError::Read { name: name.clone(), source };
+        let len = file.metadata().map_err(reading)?.len();
+        let stored = Stored::File(Arc::new(file));
+        let digest = hash(stored.reader(len)).map_err(reading)?;
+        let compression = compression(&stored).map_err(reading)?;
+        Ok(Self { name, stored, origin: None, digest, len, compression })
+    }
+
     /// Takes bytes that are in memory already.
     pub fn from_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Self {
         let digest = Sha256::digest(&bytes).into();

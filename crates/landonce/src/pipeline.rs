@@ -29,6 +29,7 @@ impl Pipeline {
             .map_err(|error| Error::declaration(format!("{}: {error}", path.display())))?;
         let mut pipeline = Self::parse(&yaml, &path.display().to_string())?;
         pipeline.base = path.parent().map(Path::to_owned).unwrap_or_default();
+        pipeline.declared = Arc::new(pipeline.declared.as_ref().clone().archived_relative_to(&pipeline.base));
         Ok(pipeline)
     }
 
@@ -88,7 +89,7 @@ impl Pipeline {
 
     /// The store that the pipeline names, with `${NAME}` taken from the environment.
     pub fn store_url(&self) -> Result<Option<String>, Error> {
-        self.store_url.as_deref().map(expand).transpose()
+        self.store_url.as_deref().map(|url| expand("store", url)).transpose()
     }
 
     /// The files of the source's glob, in name order: each is a batch of its own. An error when there is none.
@@ -170,16 +171,18 @@ impl Pipeline {
 }
 
 /// Puts environment variables into `${NAME}`. The error names the variable, never a value.
-fn expand(text: &str) -> Result<String, Error> {
+pub(crate) fn expand(key: &str, text: &str) -> Result<String, Error> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
         out.push_str(&rest[..at]);
         let inside = &rest[at + 2..];
-        let end = inside.find('}').ok_or_else(|| Error::declaration("store: `${` isn't closed by `}`"))?;
+        let end = inside
+            .find('}')
+            .ok_or_else(|| Error::declaration(format!("{key}: `${{` isn't closed by `}}`")))?;
         let name = &inside[..end];
         let value = std::env::var(name)
-            .map_err(|_| Error::declaration(format!("store: the environment variable `{name}` isn't set")))?;
+            .map_err(|_| Error::declaration(format!("{key}: the environment variable `{name}` isn't set")))?;
         out.push_str(&value);
         rest = &inside[end + 1..];
     }
@@ -194,13 +197,13 @@ mod tests {
     #[test]
     fn a_missing_variable_is_named() {
         assert!(
-            expand("postgres://u:${LANDONCE_NO_SUCH}@h/d")
+            expand("store", "postgres://u:${LANDONCE_NO_SUCH}@h/d")
                 .unwrap_err()
                 .to_string()
                 .contains("`LANDONCE_NO_SUCH` isn't set")
         );
-        assert_eq!(expand("sqlite:x.db").unwrap(), "sqlite:x.db");
-        assert!(expand("a${b").is_err());
+        assert_eq!(expand("store", "sqlite:x.db").unwrap(), "sqlite:x.db");
+        assert!(expand("store", "a${b").is_err());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! nobody needs to know which.
 
 mod callers;
+mod look;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ async fn is_refused(given: &Given, kept: &Manifest, bytes: &[u8], what: &str) {
         Ok(found) => panic!("{what}: {} bytes were given out", found.len()),
         Err(error) => error,
     };
-    assert!(matches!(error, Error::Damaged { .. }) && error.is_damage(), "{what}: {error}");
+    assert!(matches!(error, Error::Damaged(_)) && error.is_damage(), "{what}: {error}");
     let told = error.to_string();
     assert!(told.contains(&kept.digest) && told.contains("SHA-256"), "{what}: {told}");
     assert!(told.matches(|c: char| c.is_ascii_hexdigit()).count() >= 128, "both digests: {told}");

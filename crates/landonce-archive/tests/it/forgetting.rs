@@ -22,7 +22,7 @@ async fn a_blob_goes_a_day_after_the_last_batch_that_needed_it() {
     assert_eq!(restored(&given.archive, &two).await.unwrap(), b"shared");
 
     given.archive.forget(&two).await.unwrap();
-    assert_eq!(swept(&given, 0).await.condemned, [two.blob.clone()]);
+    assert_eq!(swept(&given, 0).await.condemned, std::slice::from_ref(&two.blob));
     assert!(swept(&given, 23).await.deleted.is_empty());
     let last = swept(&given, 25).await;
     assert_eq!((last.deleted, last.freed > 0), (vec![two.blob], true));

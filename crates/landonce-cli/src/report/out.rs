@@ -18,6 +18,12 @@ pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     heard(stdout.write_all(bytes).and_then(|()| stdout.flush()))
 }
 
+/// Writes all that a reader has to stdout exactly.
+pub(crate) fn copy(from: &mut impl io::Read) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    heard(io::copy(from, &mut stdout).and_then(|_| stdout.flush()))
+}
+
 /// Writes one JSON object to stdout.
 pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
     let mut text = serde_json::to_vec_pretty(value)

@@ -4,6 +4,7 @@
 
 mod given;
 
+mod archive;
 mod bad_records;
 mod callers_transaction;
 mod complete;
