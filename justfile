@@ -1,6 +1,6 @@
 # What people type. CI runs scripts/test.
 
-failpoints := "--features landonce-cli/failpoints"
+features := "--features landonce-cli/failpoints,landonce-cli/s3"
 
 [private]
 default:
@@ -12,16 +12,16 @@ build:
 
 # Everything that must hold (scripts/test); with names, only the tests of these names: `just test redelivered`
 test *names:
-    {{ if names == "" { "scripts/test" } else { "cargo test --workspace " + failpoints + " -- " + names } }}
+    {{ if names == "" { "scripts/test" } else { "cargo test --workspace " + features + " -- " + names } }}
 
 # Property tests with new cases, many of them
 explore cases="2000" *names:
-    PROPTEST_CASES={{ cases }} cargo test --workspace --lib {{ failpoints }} -- {{ names }}
+    PROPTEST_CASES={{ cases }} cargo test --workspace --lib {{ features }} -- {{ names }}
 
 # What the compiler and the house style object to
 lint:
     scripts/check-files
-    cargo clippy --workspace --all-targets {{ failpoints }} -- -D warnings
+    cargo clippy --workspace --all-targets {{ features }} -- -D warnings
 
 # Formats all Rust files
 fmt:

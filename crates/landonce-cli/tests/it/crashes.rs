@@ -20,6 +20,7 @@ identity: [flight_id, event_kind, instant_utc]
 target: {table: duty_event, columns: {instant_utc: timestamptz, updated_at: timestamptz}}
 write: {version: updated_at}
 on_bad_record: {quarantine: {max: 99}}
+archive: archive
 ";
 
 /// An empty database and the files of two deliveries: the second has new, changed, equal, repeated and bad records.
@@ -109,8 +110,20 @@ impl Scene {
         }
     }
 
+    /// The archive has these deliveries' bytes, once and whole, wherever runs were killed.
+    fn has_archived(&self, deliveries: usize) {
+        for below in ["blobs", "batches"] {
+            let files = walk(&self.folder.path("archive").join(below));
+            let whole: Vec<_> = files.iter().filter(|path| !path.to_string_lossy().contains('#')).collect();
+            assert_eq!(whole.len(), deliveries, "{whole:?}");
+        }
+        let verified = self.folder.run(&["archive", "verify", "p.yaml"]);
+        assert_eq!(verified.code, 0, "{verified}");
+    }
+
     /// Goes back to the state after the first delivery.
     async fn reset(&self) {
+        let _ = std::fs::remove_dir_all(self.folder.path("archive"));
         match &self.database {
             None => {
                 for file in ["test.db", "test.db-wal", "test.db-shm", "test.db-journal"] {
@@ -146,6 +159,7 @@ async fn killed_at_every_failpoint(scene: Scene) {
         let status = if *name == "committed" { "skipped_duplicate" } else { "processed" };
         assert!(said.contains(status), "{name}: {said}");
         after.assert_same(&scene.state().await);
+        scene.has_archived(2);
     }
 }
 
@@ -176,7 +190,14 @@ async fn killed_at_random_moments(scene: Scene) {
         }
         scene.delivered("second.ndjson");
         after.assert_same(&scene.state().await);
+        scene.has_archived(2);
     }
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 mod sqlite {

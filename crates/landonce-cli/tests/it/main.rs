@@ -5,6 +5,7 @@
 
 mod folder;
 
+mod archive;
 mod backfill;
 mod bad_records;
 mod config_faults;

@@ -112,6 +112,9 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0604  a disk is full
   L0605  nobody knows whether COMMIT happened
   L0701  interrupted
+  L0801  the archive can't be written or read
+  L0802  archived bytes are damaged or gone
+  L0803  a replay is refused
   L0901  a promise of landonce's own was broken
 
 "#]],

@@ -3,6 +3,8 @@
 //! Three ways. What never landed is landed now. `again` applies landed batches once more, each as a batch of its own
 //! (`replay:<id>:<run>`), since its id is taken. `into` writes what has landed into another, empty table, to compare.
 //!
+//! It only reads the archive: a replay is no delivery of the sender's.
+//!
 //! The danger is the order: an upsert without a version takes whatever comes last, so an older batch that is applied after a
 //! newer one wins. Such a replay is refused unless every batch that has landed since is applied after it again.
 
@@ -115,7 +117,8 @@ impl Pipeline {
                     let scratch = self.declared().clone().into_scratch(name, table);
                     scratch.map_err(|source| Repr::Pipeline { path: "replay".into(), source })?
                 }
-                Way::Missing | Way::Again => self.declared().clone(),
+                // What comes out of the archive is in it.
+                Way::Missing | Way::Again => self.declared().clone().unarchived(),
             };
             let ids: BTreeSet<String> = found.iter().map(|one| one.batch_id.clone()).collect();
             let ids: Vec<String> = ids.into_iter().collect();
@@ -185,10 +188,6 @@ impl Replay {
                 batch = batch.made_of(Entries { ids: Vec::new(), is_lexical });
                 declared = Arc::new(declared.as_ref().clone().quarantining());
             }
-            if *batch_id != step.manifest.batch_id {
-                // Its bytes are kept already, under its own id.
-                declared = Arc::new(declared.as_ref().clone().unarchived());
-            }
             store.ingest(&declared, &batch, options).await.map(Some)
         })
     }
@@ -199,14 +198,12 @@ fn refused(message: String) -> Error {
 }
 
 fn nothing(archive: &Archive, pipeline: &str, selection: &Selection) -> String {
-    let which = match &selection.batch_id {
-        Some(id) => format!("no batch `{id}`"),
-        None => "no batch received in that time".to_owned(),
+    let which = match selection {
+        Selection { batch_id: Some(id), .. } => format!("no batch `{id}` of the pipeline `{pipeline}`"),
+        Selection { from: None, to: None, .. } => format!("no batch of the pipeline `{pipeline}`"),
+        _ => format!("no batch of the pipeline `{pipeline}` that was received in that time"),
     };
-    format!(
-        "the archive at `{}` has {which} of the pipeline `{pipeline}`; `landonce archive list` shows what it has",
-        archive.place()
-    )
+    format!("the archive at `{}` has {which}; `landonce archive list` shows what it has", archive.place())
 }
 
 async fn select(archive: &Archive, pipeline: &str, selection: &Selection) -> Result<Vec<Manifest>, Error> {
