@@ -176,7 +176,7 @@ struct Chunks {
 struct BrokenOff;
 
 fn is_no_more(error: &io::Error) -> bool {
-    error.get_ref().is_some_and(|inner| inner.is::<BrokenOff>())
+    error.get_ref().and_then(|inner| inner.downcast_ref::<BrokenOff>()).is_some()
 }
 
 impl Chunks {

@@ -1,4 +1,6 @@
-//! The archive from the engine's side: a batch's bytes are kept before its transaction can commit.
+//! The archive from the engine's side: a batch's bytes are kept before its transaction can commit, and applied again.
+//!
+//! [`Pipeline::archive`] looks into it, [`Pipeline::replay`] applies what is in it, [`Pipeline::prune_archive`] forgets by policy.
 //!
 //! What it leaves to others: how bytes are kept and checked (`landonce-archive`).
 
@@ -9,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
-use landonce_archive::{Archive, Delivery, Error as ArchiveError, Form};
+use landonce_archive::{Delivery, Error as ArchiveError};
 use landonce_core::pipeline::{Archive as DeclaredArchive, Pipeline as Declared};
 use landonce_store::inbox::Claim;
 
@@ -18,6 +20,7 @@ use crate::error::{Error, Repr};
 use crate::failpoint;
 use crate::pipeline::{Pipeline, expand};
 
+pub use landonce_archive::{Archive, Form, Manifest, Swept};
 pub use prune::Pruned;
 pub use replay::{LeftOut, Replay, Selection, Step, Way, What};
 

@@ -32,8 +32,9 @@
 //!
 //! The modules in the order in which a batch meets them: [`payload`] (bytes that can be read again), [`decode`] (records
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
-//! [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes.
+//! [`archive`] keeps a batch's bytes and applies them again, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes.
 
+pub mod archive;
 pub mod complete;
 pub mod decode;
 pub mod error;
@@ -44,7 +45,6 @@ pub mod payload;
 pub mod propose;
 pub mod receipt;
 
-mod archive;
 mod batch;
 mod ingest;
 mod pipeline;
@@ -52,11 +52,9 @@ mod quarantine;
 mod retry;
 mod store;
 
-pub use archive::{LeftOut, Pruned, Replay, Selection, Step, Way, What};
 pub use batch::Batch;
 pub use error::{Code, Error, Kind};
 pub use ingest::{Options, Preview, Progress, Release};
-pub use landonce_archive::{Archive, Manifest, Swept};
 pub use landonce_core::outcome::Outcome;
 pub use landonce_core::spec::Spec;
 pub use landonce_store::inbox::Settled;

@@ -75,7 +75,7 @@ async fn more_bytes_than_were_delivered_are_refused() {
         is_refused(&given, &kept, &bytes, "one more").await;
         // A blob made to unpack for ever is left after the first byte too many.
         let bomb = zstd::stream::encode_all(std::io::Read::take(std::io::repeat(0), 1 << 28), 3).unwrap();
-        if kept.blob.ends_with(".zst") {
+        if kept.blob.contains(".zst") {
             std::fs::write(given.only_blob(), bomb).unwrap();
             is_refused(&given, &kept, &bytes, "a bomb").await;
         }

@@ -1,6 +1,6 @@
 //! A real process killed with SIGKILL while it keeps bytes: no half of a blob can be read, and the next try keeps them.
 
-use std::io::{BufRead as _, BufReader, Read};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Command, Stdio};
 
 use landonce_archive::Archive;
@@ -18,7 +18,7 @@ struct Stuck(std::io::Cursor<Vec<u8>>);
 impl Read for Stuck {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
         if self.0.position() as usize + into.len() >= LENGTH {
-            eprintln!("half");
+            std::io::stderr().write_all(b"half\n").unwrap();
             loop {
                 std::thread::park();
             }

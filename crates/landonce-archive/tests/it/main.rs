@@ -1,6 +1,6 @@
 //! The promise, one guarantee a file: what was kept comes back as it was, or not at all.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed test says where")]
+#![expect(clippy::unwrap_used, reason = "a failed test says where")]
 
 mod given;
 

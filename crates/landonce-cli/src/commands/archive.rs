@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use jiff::Timestamp;
-use landonce::{Manifest, Pipeline, Store};
+use landonce::archive::Manifest;
+use landonce::{Pipeline, Store};
 
 use crate::args::{OutputForm, StoreArgs, pipeline_file};
 use crate::blocking::blocking;

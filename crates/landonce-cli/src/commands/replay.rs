@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use jiff::Timestamp;
-use landonce::{Options, Pipeline, Progress, Replay, Selection, Step, Store, What};
+use landonce::archive::{Replay, Selection, Step, Way as ReplayWay, What};
+use landonce::{Options, Pipeline, Progress, Store};
 use uuid::Uuid;
 
 use crate::args::{AttemptArgs, OutputForm, StoreArgs, pipeline_file};
@@ -72,7 +73,7 @@ pub(crate) struct Job {
     pipeline: Pipeline,
     store: Store,
     selection: Selection,
-    way: landonce::Way,
+    way: ReplayWay,
     attempts: AttemptArgs,
     is_dry: bool,
 }
@@ -90,9 +91,9 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
         pipeline,
         selection: Selection { batch_id: args.batch, from: args.from, to: args.to },
         way: match (args.into, args.again) {
-            (Some(table), _) => landonce::Way::Into(table),
-            (None, true) => landonce::Way::Again,
-            (None, false) => landonce::Way::Missing,
+            (Some(table), _) => ReplayWay::Into(table),
+            (None, true) => ReplayWay::Again,
+            (None, false) => ReplayWay::Missing,
         },
         attempts: args.attempts,
         is_dry: args.dry_run,
@@ -114,14 +115,14 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
         return Ok(Exit::Fine);
     }
     // Where the order decides what is left, a gap would decide it otherwise.
-    let stops = job.way != landonce::Way::Missing;
+    let is_order_binding = job.way != ReplayWay::Missing;
     let steps: Vec<&Step> =
         replay.steps().iter().filter(|step| !matches!(step.what, What::LeftOut(_))).collect();
     let name_width =
         steps.iter().map(|step| report::line(&step.manifest.source).chars().count()).max().unwrap_or(0);
     let mut done: Vec<BatchReport> = Vec::new();
     for step in &steps {
-        if gate.is_stopping() || (stops && done.iter().any(BatchReport::is_failed)) {
+        if gate.is_stopping() || (is_order_binding && done.iter().any(BatchReport::is_failed)) {
             break;
         }
         let (batch, failure) = job.apply(&replay, step, &options, run_id).await;
@@ -141,7 +142,7 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
     } else {
         report::print(&Batches::new(&done).total(steps.len() - done.len()))?;
         report::print(&told::left_out(&replay))?;
-        if is_failed && stops {
+        if is_failed && is_order_binding {
             report::say("the rest was not begun: without the failed batch it would leave another state");
         }
     }
@@ -169,26 +170,19 @@ impl Job {
             // Those that are left out were taken out before.
             Ok(None) => {
                 let failure = Failure::usage("the batch was left out", "please report this");
-                (self.failed(way, step, run_id, &failure, started), Some(failure))
+                (failed(way, step, run_id, &failure, started), Some(failure))
             }
             Err(error) => {
                 let failure = Failure::from(error);
-                (self.failed(way, step, run_id, &failure, started), Some(failure))
+                (failed(way, step, run_id, &failure, started), Some(failure))
             }
         }
     }
+}
 
-    fn failed(
-        &self,
-        way: Way,
-        step: &Step,
-        run_id: Uuid,
-        failure: &Failure,
-        started: Instant,
-    ) -> BatchReport {
-        let batch_id = Some(step.manifest.batch_id.clone());
-        BatchReport::failed(way, batch_id, run_id, failure, started.elapsed())
-    }
+fn failed(way: Way, step: &Step, run_id: Uuid, failure: &Failure, started: Instant) -> BatchReport {
+    let batch_id = Some(step.manifest.batch_id.clone());
+    BatchReport::failed(way, batch_id, run_id, failure, started.elapsed())
 }
 
 /// A date, which is its midnight in UTC, or an instant with its offset.

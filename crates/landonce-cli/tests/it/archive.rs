@@ -41,8 +41,7 @@ fn rows(folder: &Folder, table: &str) -> Vec<String> {
     let connection = rusqlite::Connection::open(folder.path("landonce.db")).unwrap();
     let sql = format!("SELECT payload || landonce_revision FROM {table} ORDER BY landonce_key");
     let mut statement = connection.prepare(&sql).unwrap();
-    let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap().map(Result::unwrap).collect();
-    rows
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::{Pipeline, PipelineError, check};
 use crate::spec::{ArchiveMap, ArchiveSpec};
 
 /// How long a sender may deliver a batch again, unless the pipeline says otherwise.
-const RETRY_WINDOW: Duration = Duration::from_secs(30 * 24 * 3600);
+const RETRY_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 /// Where each batch's source bytes are kept, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Archive {
 
     /// The same archive, relative places being relative to this folder.
     pub(super) fn relative_to(&mut self, base: &Path) {
-        self.base = base.to_owned();
+        base.clone_into(&mut self.base);
     }
 }
 
@@ -116,13 +116,14 @@ fn duration(key: &'static str, text: &str) -> Result<Duration, PipelineError> {
         .and_then(|unit: u64| text[..text.len() - 1].trim().parse::<u64>().ok()?.checked_mul(unit))
         // A thousand centuries: far from where times overflow.
         .filter(|seconds| *seconds > 0 && *seconds <= 100_000 * 366 * 24 * 3600);
-    match seconds {
-        Some(seconds) => Ok(Duration::from_secs(seconds)),
-        None => {
-            let shown: String = text.chars().take(40).collect();
-            fault(key, format!("a number and a unit are due (`90d`, `12w`, `36h`, `30m`), not `{shown}`"))
-        }
-    }
+    let Some(seconds) = seconds else {
+        let shown: String = text.chars().take(40).collect();
+        return fault(
+            key,
+            format!("a number and a unit are due (`90d`, `12w`, `36h`, `30m`), not `{shown}`"),
+        );
+    };
+    Ok(Duration::from_secs(seconds))
 }
 
 #[cfg(test)]
@@ -141,10 +142,10 @@ mod tests {
     fn a_place_alone_keeps_everything() {
         let archive = declared("archive/").unwrap();
         assert_eq!((archive.to.as_str(), archive.keep_for), ("archive/", None));
-        assert_eq!(archive.retry_window, Duration::from_secs(30 * 86_400));
+        assert_eq!(archive.retry_window, Duration::from_hours(30 * 24));
         let long = declared("{to: 's3://bucket/p', keep_for: 12w, retry_window: 36h}").unwrap();
-        assert_eq!(long.keep_for, Some(Duration::from_secs(84 * 86_400)));
-        assert_eq!(long.retry_window, Duration::from_secs(36 * 3600));
+        assert_eq!(long.keep_for, Some(Duration::from_hours(84 * 24)));
+        assert_eq!(long.retry_window, Duration::from_hours(36));
     }
 
     #[test]

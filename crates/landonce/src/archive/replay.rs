@@ -127,7 +127,7 @@ impl Pipeline {
                 seen.landed.into_iter().map(|settled| (settled.batch_id.clone(), settled)).collect();
 
             let mut ordered = order(found, &landed, way, run_id)?;
-            ordered.sort_by(|(one, _), (other, _)| one.cmp(other));
+            ordered.sort_by_key(|(moment, _)| *moment);
             guard(self, store, &ordered, way).await?;
             let steps: Vec<Step> = ordered.into_iter().map(|(_, step)| step).collect();
             let table = declared.target().table.to_string();

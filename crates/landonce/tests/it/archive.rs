@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use jiff::{SignedDuration, Timestamp};
-use landonce::{Batch, Code, Kind, LeftOut, Options, Pipeline, Receipt, Selection, Status, Way, What};
+use landonce::archive::{LeftOut, Selection, Step, Way, What};
+use landonce::{Batch, Code, Kind, Options, Pipeline, Receipt, Status};
 use uuid::Uuid;
 
 use crate::given::{Given, counts, on_every_store, patient};
@@ -190,7 +191,7 @@ async fn another_table_gets_what_has_landed(given: Given) {
     }
     let replay =
         kept.pipeline.replay(&given.store, &all(), &Way::Into("s2".into()), Uuid::now_v7()).await.unwrap();
-    let left_out = |step: &&landonce::Step| step.what == What::LeftOut(LeftOut::NeverLanded);
+    let left_out = |step: &&Step| step.what == What::LeftOut(LeftOut::NeverLanded);
     assert_eq!(replay.steps().iter().filter(left_out).count(), 1);
     assert_eq!(kept.blobs(), 4, "what never landed is kept too; a scratch table's batches are not archived");
 }

@@ -1,6 +1,6 @@
 //! What `landonce archive` says.
 
-use landonce::{Manifest, Pruned};
+use landonce::archive::{Manifest, Pruned};
 use serde::Serialize;
 
 use crate::args::OutputForm;

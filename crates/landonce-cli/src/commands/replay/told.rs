@@ -1,6 +1,7 @@
 //! What a replay says, before and after.
 
-use landonce::{LeftOut, Replay, Step, Store, What};
+use landonce::Store;
+use landonce::archive::{LeftOut, Replay, Step, What};
 use serde::Serialize;
 
 use crate::args::OutputForm;
