@@ -7,6 +7,6 @@ mod given;
 mod damage;
 mod forgetting;
 mod keeping;
-mod kills;
+mod processes;
 #[cfg(feature = "s3")]
 mod s3;

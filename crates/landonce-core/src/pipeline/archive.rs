@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{Pipeline, PipelineError, check};
+use super::{Pipeline, PipelineError, Proof, check};
 use crate::spec::{ArchiveMap, ArchiveSpec};
 
 /// How long a sender may deliver a batch again, unless the pipeline says otherwise.
@@ -71,6 +71,15 @@ impl Pipeline {
         self.name = name;
         self.archive = None;
         Ok(self)
+    }
+
+    /// The same pipeline without the proofs that lie beside a payload: for bytes that were proven by them before.
+    #[must_use]
+    pub fn proven_by_files(mut self) -> Self {
+        let lies_beside =
+            |proof: &Proof| matches!(proof, Proof::CountFile(_) | Proof::Checksum(_) | Proof::Manifest(_));
+        self.source.complete.retain(|proof| !lies_beside(proof));
+        self
     }
 
     /// The same pipeline with nothing archived: for bytes that come out of the archive.

@@ -5,8 +5,9 @@
 //!
 //! It only reads the archive: a replay is no delivery of the sender's.
 //!
-//! The danger is the order: an upsert without a version takes whatever comes last, so an older batch that is applied after a
-//! newer one wins. Such a replay is refused unless every batch that has landed since is applied after it again.
+//! Where the order decides what is left, it is kept, or the replay is refused (`order.rs`).
+
+mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +15,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use landonce_archive::{Archive, Form, Manifest};
 use landonce_core::pipeline::Pipeline as Declared;
-use landonce_core::plan::WriteMode;
 use landonce_store::inbox::Settled;
 use uuid::Uuid;
 
@@ -25,9 +25,6 @@ use crate::payload::Payload;
 use crate::pipeline::Pipeline;
 use crate::receipt::{Commit, Notes, Receipt, Status};
 use crate::store::{Pending, Store};
-
-/// How many batches a refusal names.
-const NAMED: usize = 3;
 
 /// Which batches.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,10 +60,12 @@ pub struct Step {
 /// What is done with a batch.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
-    /// It is applied, under this id.
+    /// It is applied.
     Apply {
-        /// Its own, or `replay:<id>:<run>`.
-        batch_id: String,
+        /// Under this id: its own, or `replay:<id>:<run>`. `None` for a load of a period, which the ledger numbers.
+        batch_id: Option<String>,
+        /// It has landed before.
+        is_again: bool,
     },
     /// It has landed: a skipped duplicate.
     Landed(Settled),
@@ -81,6 +80,8 @@ pub enum LeftOut {
     NeverLanded,
     /// Another content under the same id has landed, or was delivered later.
     OtherContent,
+    /// A later load of the same period is applied, and would overwrite it.
+    LaterLoad,
 }
 
 /// Batches to be applied, in order.
@@ -90,10 +91,8 @@ pub struct Replay {
     declared: Arc<Declared>,
     steps: Vec<Step>,
     table: String,
+    is_scratch: bool,
 }
-
-/// A moment to order by, and the step.
-type Ordered = (Timestamp, Step);
 
 impl Pipeline {
     /// Says what a replay would do, batch by batch. Writes nothing; [`Replay::apply`] does it. `run_id` goes into the names
@@ -107,9 +106,9 @@ impl Pipeline {
     ) -> Pending<'a, Replay> {
         Box::pin(async move {
             let archive = self.archive()?;
-            let found = select(&archive, self.name(), selection).await?;
+            let found = order::select(&archive, self.name(), selection).await?;
             if found.is_empty() {
-                return Err(refused(nothing(&archive, self.name(), selection)));
+                return Err(refused(order::nothing(&archive, self.name(), selection)));
             }
             let declared = match way {
                 Way::Into(table) => {
@@ -126,9 +125,8 @@ impl Pipeline {
             let landed: BTreeMap<String, Settled> =
                 seen.landed.into_iter().map(|settled| (settled.batch_id.clone(), settled)).collect();
 
-            let mut ordered = order(found, &landed, way, run_id)?;
-            ordered.sort_by_key(|(moment, _)| *moment);
-            guard(self, store, &ordered, way).await?;
+            let ordered = order::order(found, &landed, way, run_id)?;
+            order::guard(self.declared(), store, &ordered, way).await?;
             let steps: Vec<Step> = ordered.into_iter().map(|(_, step)| step).collect();
             let table = declared.target().table.to_string();
             match way {
@@ -151,7 +149,8 @@ impl Pipeline {
                 }
                 _ => {}
             }
-            Ok(Replay { archive, declared: Arc::new(declared), steps, table })
+            let is_scratch = matches!(way, Way::Into(_));
+            Ok(Replay { archive, declared: Arc::new(declared), steps, table, is_scratch })
         })
     }
 }
@@ -175,19 +174,37 @@ impl Replay {
         options: &'a Options,
     ) -> Pending<'a, Option<Receipt>> {
         Box::pin(async move {
-            let batch_id = match &step.what {
-                What::Apply { batch_id } => batch_id,
+            let (batch_id, is_again) = match &step.what {
+                What::Apply { batch_id, is_again } => (batch_id, *is_again),
                 What::Landed(settled) => return Ok(Some(skipped(settled))),
                 What::LeftOut(_) => return Ok(None),
             };
-            let file = self.archive.open_verified(&step.manifest).await?;
-            let payload = Payload::of_temporary(&step.manifest.source, file)?;
-            let mut batch = Batch::from_payload(payload).with_id(batch_id.clone());
-            let mut declared = Arc::clone(&self.declared);
-            if let Form::Quarantined { is_lexical } = step.manifest.form {
-                batch = batch.made_of(Entries { ids: Vec::new(), is_lexical });
-                declared = Arc::new(declared.as_ref().clone().quarantining());
+            let manifest = &step.manifest;
+            let file = self.archive.open_verified(manifest).await?;
+            let mut batch = Batch::from_payload(Payload::of_temporary(&manifest.source, file)?);
+            if let Some(id) = batch_id {
+                batch = batch.with_id(id.clone());
             }
+            let mut declared = self.declared.as_ref().clone();
+            let mut options = options.clone();
+            if is_again || self.is_scratch {
+                // It was proven complete when it landed, and these are the bytes that were.
+                declared = declared.proven_by_files();
+            }
+            if let Form::Quarantined { is_lexical } = manifest.form {
+                batch = batch.made_of(Entries { ids: Vec::new(), is_lexical });
+                declared = declared.quarantining();
+            }
+            if let Some(label) = &manifest.period {
+                declared = declared
+                    .in_period(label)
+                    .map_err(|source| Repr::Pipeline { path: self.declared.name().to_owned(), source })?;
+                // Whether the period was over is told by when its payload came, not by when it is applied.
+                options.started_at.get_or_insert(manifest.received_at);
+                options.is_forced |= is_again;
+            }
+            let declared = Arc::new(declared);
+            let options = &options;
             store.ingest(&declared, &batch, options).await.map(Some)
         })
     }
@@ -195,133 +212,6 @@ impl Replay {
 
 fn refused(message: String) -> Error {
     Repr::Replay(message).into()
-}
-
-fn nothing(archive: &Archive, pipeline: &str, selection: &Selection) -> String {
-    let which = match selection {
-        Selection { batch_id: Some(id), .. } => format!("no batch `{id}` of the pipeline `{pipeline}`"),
-        Selection { from: None, to: None, .. } => format!("no batch of the pipeline `{pipeline}`"),
-        _ => format!("no batch of the pipeline `{pipeline}` that was received in that time"),
-    };
-    format!("the archive at `{}` has {which}; `landonce archive list` shows what it has", archive.place())
-}
-
-async fn select(archive: &Archive, pipeline: &str, selection: &Selection) -> Result<Vec<Manifest>, Error> {
-    Ok(match &selection.batch_id {
-        Some(id) => archive.of_batch(pipeline, id).await?,
-        None => archive.list(pipeline, selection.from, selection.to).await?,
-    })
-}
-
-/// A batch's manifests lie in the order in which they were received; which of them counts, and when did it land?
-fn order(
-    found: Vec<Manifest>,
-    landed: &BTreeMap<String, Settled>,
-    way: &Way,
-    run_id: Uuid,
-) -> Result<Vec<Ordered>, Error> {
-    let mut last: BTreeMap<String, String> = BTreeMap::new();
-    for one in &found {
-        last.insert(one.batch_id.clone(), one.digest.clone());
-    }
-    found
-        .into_iter()
-        .map(|manifest| {
-            let settled = landed.get(&manifest.batch_id);
-            let counts = settled.map_or_else(
-                || last.get(&manifest.batch_id) == Some(&manifest.digest),
-                |settled| hex::encode(settled.digest) == manifest.digest,
-            );
-            let moment = match settled {
-                Some(settled) if counts => moment(settled)?,
-                _ => manifest.received_at,
-            };
-            let what = match (settled, way) {
-                _ if !counts => What::LeftOut(LeftOut::OtherContent),
-                (Some(settled), Way::Missing) => What::Landed(settled.clone()),
-                (Some(_), Way::Again) => What::Apply { batch_id: again(&manifest.batch_id, run_id) },
-                (Some(_), Way::Into(_)) | (None, Way::Missing | Way::Again) => {
-                    What::Apply { batch_id: manifest.batch_id.clone() }
-                }
-                (None, Way::Into(_)) => What::LeftOut(LeftOut::NeverLanded),
-            };
-            Ok((moment, Step { manifest, what }))
-        })
-        .collect()
-}
-
-fn moment(settled: &Settled) -> Result<Timestamp, Error> {
-    settled.settled_at.parse().map_err(|error| {
-        Error::internal(format!("the inbox says `{}` settled at: {error}", settled.settled_at))
-    })
-}
-
-fn again(batch_id: &str, run_id: Uuid) -> String {
-    format!("replay:{batch_id}:{run_id}")
-}
-
-/// The batch that an id made by [`again`] applies again.
-fn original(batch_id: &str) -> &str {
-    let inner = batch_id.strip_prefix("replay:").and_then(|rest| rest.rsplit_once(':'));
-    inner.filter(|(_, run_id)| Uuid::try_parse(run_id).is_ok()).map_or(batch_id, |(id, _)| id)
-}
-
-/// Refuses to let an older batch win over a newer one.
-async fn guard(pipeline: &Pipeline, store: &Store, ordered: &[Ordered], way: &Way) -> Result<(), Error> {
-    let write = pipeline.declared().write();
-    if matches!(way, Way::Into(_)) || write.mode == WriteMode::InsertOnce || write.version.is_some() {
-        return Ok(()); // an order that the rows keep by themselves, or a table of its own
-    }
-    let applied = || ordered.iter().filter(|(_, step)| matches!(step.what, What::Apply { .. }));
-    let Some((first, oldest)) = applied().next() else { return Ok(()) };
-    let ids: BTreeSet<&str> = applied().map(|(_, step)| step.manifest.batch_id.as_str()).collect();
-    let newer = landed_since(store, pipeline.name(), *first).await?;
-    let in_the_way: Vec<&Settled> =
-        newer.iter().filter(|settled| !ids.contains(original(&settled.batch_id))).collect();
-    if in_the_way.is_empty() {
-        return Ok(());
-    }
-    let mut named: Vec<String> = in_the_way
-        .iter()
-        .rev()
-        .take(NAMED)
-        .map(|settled| format!("`{}` ({})", settled.batch_id, settled.settled_at))
-        .collect();
-    if in_the_way.len() > NAMED {
-        named.push(format!("{} more", in_the_way.len() - NAMED));
-    }
-    Err(refused(format!(
-        "batch `{}` is older than what has landed since: {}. Without `write.version` whatever comes last wins, so its rows would \
-         replace newer ones. Declare a version; or apply all of them again in their order, with --again, --from {} and no --to; or \
-         look at the rows first, with --into",
-        oldest.manifest.batch_id,
-        named.join(", "),
-        oldest.manifest.received_at,
-    )))
-}
-
-/// The pipeline's batches that have landed at this moment or later, newest first.
-async fn landed_since(store: &Store, pipeline: &str, since: Timestamp) -> Result<Vec<Settled>, Error> {
-    let mut limit = 1000;
-    loop {
-        let batches = store.batches(limit).await?;
-        let is_all = batches.len() < limit;
-        let mut newer = Vec::new();
-        let mut is_past = false;
-        for settled in batches {
-            if moment(&settled)? < since {
-                is_past = true;
-                break;
-            }
-            if settled.pipeline == pipeline {
-                newer.push(settled);
-            }
-        }
-        if is_all || is_past {
-            return Ok(newer);
-        }
-        limit *= 4;
-    }
 }
 
 /// What a delivery of a batch that has landed is told.
@@ -335,20 +225,5 @@ fn skipped(settled: &Settled) -> Receipt {
         commit: Commit::Clean,
         period: None,
         notes: Notes::default(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_batch_applied_again_is_known_by_its_own_id() {
-        let run_id = Uuid::now_v7();
-        for id in ["2026-11-30", "a:b", "replay", ""] {
-            assert_eq!(original(&again(id, run_id)), id);
-            assert_eq!(original(id), id);
-        }
-        assert_eq!(original("replay:of:somebody"), "replay:of:somebody");
     }
 }

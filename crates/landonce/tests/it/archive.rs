@@ -113,6 +113,8 @@ on_every_store!(
     kept_records_are_archived_and_applied_as_what_they_are,
     a_batch_the_sender_may_still_deliver_is_not_forgotten,
     a_plan_keeps_nothing,
+    a_periods_last_load_is_the_one_applied,
+    what_was_proven_beside_the_payload_is_applied_without_it,
 );
 
 async fn a_redelivery_writes_nothing_to_the_archive_either(given: Given) {
@@ -326,6 +328,71 @@ async fn a_plan_keeps_nothing(given: Given) {
     let batch = Batch::from_bytes("events.ndjson", "{\"id\":1,\"n\":1}");
     kept.pipeline.preview(&given.store, &batch, 1).await.unwrap();
     assert!(kept.files().is_empty());
+}
+
+async fn a_periods_last_load_is_the_one_applied(given: Given) {
+    let kept = kept(
+        "identity: [id]\ntarget: {table: t, columns: {id: integer, n: integer, day: date}}\n\
+         write: {mode: overwrite_period, period: {field: day, every: day, tz: UTC}}\n",
+    );
+    let load = async |day: &str, lines: &[(i32, i32)]| {
+        let text: String =
+            lines.iter().map(|(id, n)| format!("{{\"id\":{id},\"n\":{n},\"day\":\"{day}\"}}\n")).collect();
+        let batch = Batch::from_bytes("orders.ndjson", text);
+        given.deliver_batch(&kept.pipeline.in_period(day).unwrap(), &batch).await.unwrap()
+    };
+    let rows =
+        async |table: &str| given.column(&format!("SELECT id * 100 + n FROM {table} ORDER BY 1")).await;
+    load("2026-03-01", &[(1, 1), (2, 1)]).await;
+    load("2026-03-02", &[(3, 1)]).await;
+    let files = kept.files();
+    assert_eq!(load("2026-03-02", &[(3, 1)]).await.status, Status::SkippedDuplicate);
+    assert!(kept.files() == files, "a redelivery keeps nothing again");
+    load("2026-03-01", &[(1, 2)]).await;
+    let after = rows("t").await;
+    assert_eq!(after, ["102", "301"]);
+    let manifests = kept.pipeline.archive().unwrap().list("p", None, None).await.unwrap();
+    let told: Vec<_> =
+        manifests.iter().map(|one| (one.batch_id.as_str(), one.period.as_deref().unwrap())).collect();
+    assert_eq!(
+        told,
+        [("2026-03-01#1", "2026-03-01"), ("2026-03-02#1", "2026-03-02"), ("2026-03-01#2", "2026-03-01")]
+    );
+
+    // Of the first day's loads the second counts; the other day has nobody in its way.
+    let error = kept.replay(&given, &one("2026-03-01#1"), &Way::Again).await.unwrap_err();
+    assert!(error.code() == Code::L0803 && error.to_string().contains("2026-03-01#2"), "{error}");
+    given.execute("DELETE FROM t").await;
+    kept.replay(&given, &one("2026-03-02#1"), &Way::Again).await.unwrap();
+    assert_eq!(rows("t").await, ["301"], "the same payload is applied, since rows are lost");
+    for _ in 0..2 {
+        assert_eq!(kept.replay(&given, &all(), &Way::Again).await.unwrap().len(), 2);
+        assert_eq!(rows("t").await, after);
+    }
+    kept.replay(&given, &all(), &Way::Into("scratch".into())).await.unwrap();
+    assert_eq!(rows("scratch").await, after);
+    let skipped = kept.replay(&given, &all(), &Way::Missing).await.unwrap();
+    assert!(skipped.iter().all(|one| one.status == Status::SkippedDuplicate), "{skipped:?}");
+
+    // Another database knows nothing of it yet.
+    let fresh = Given::sqlite();
+    kept.replay(&fresh, &all(), &Way::Missing).await.unwrap();
+    assert_eq!(fresh.column("SELECT id * 100 + n FROM t ORDER BY 1").await, after);
+}
+
+async fn what_was_proven_beside_the_payload_is_applied_without_it(given: Given) {
+    let kept = kept(&format!("source: {{complete: {{checksum: {{file: '{{file}}.sha256'}}}}}}\n{PLAIN}"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.ndjson");
+    std::fs::write(&file, "{\"id\":1,\"n\":1}\n").unwrap();
+    let batch = Batch::from_file(&file).unwrap();
+    given.deliver_batch(&kept.pipeline, &batch).await.unwrap_err();
+    std::fs::write(folder.path().join("a.ndjson.sha256"), format!("{}  a.ndjson\n", batch.id())).unwrap();
+    given.deliver_batch(&kept.pipeline, &batch).await.unwrap();
+    drop(folder);
+    kept.replay(&given, &all(), &Way::Again).await.unwrap();
+    kept.replay(&given, &all(), &Way::Into("scratch".into())).await.unwrap();
+    assert_eq!(rows(&given, "scratch").await, rows(&given, "t").await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -59,11 +59,12 @@ impl<'r> Report<'r> {
 /// What is done with a batch, in one word of the JSON.
 fn does(step: &Step) -> &'static str {
     match &step.what {
-        What::Apply { batch_id } if *batch_id == step.manifest.batch_id => "apply",
-        What::Apply { .. } => "apply_again",
+        What::Apply { is_again: false, .. } => "apply",
+        What::Apply { is_again: true, .. } => "apply_again",
         What::Landed(_) => "skipped_duplicate",
         What::LeftOut(LeftOut::NeverLanded) => "never_landed",
         What::LeftOut(LeftOut::OtherContent) => "other_content",
+        What::LeftOut(LeftOut::LaterLoad) => "later_load",
     }
 }
 
@@ -89,6 +90,7 @@ pub(super) fn dry(replay: &Replay, store: &Store, form: OutputForm) -> Result<()
                 "apply" => "apply it",
                 "apply_again" => "apply it again",
                 "skipped_duplicate" => "skip it: it has landed",
+                "later_load" => "leave it out: a later load of its period is applied",
                 "never_landed" => "leave it out: it never landed",
                 _ => "leave it out: another content under its id counts",
             }
@@ -119,6 +121,10 @@ pub(super) fn left_out(replay: &Replay) -> String {
         count => out.push_str(&format!(
             "  left out  {count} with another content under an id that has landed or came later\n"
         )),
+    }
+    match count(LeftOut::LaterLoad) {
+        0 => {}
+        count => out.push_str(&format!("  left out  {count} before a later load of the same period\n")),
     }
     out
 }

@@ -1,9 +1,11 @@
-//! A real process killed with SIGKILL while it keeps bytes: no half of a blob can be read, and the next try keeps them.
+//! Processes of their own: one killed with SIGKILL while it keeps bytes leaves no half that can be read, and the next try keeps
+//! them; one that keeps and reads a large payload takes no more memory for it.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::process::{Command, Stdio};
 
 use landonce_archive::Archive;
+use sha2::Digest as _;
 
 use crate::given::{Given, delivery, keep, noise, restored};
 
@@ -41,7 +43,7 @@ async fn the_process_that_is_killed() {
 async fn a_process_killed_while_it_writes_leaves_no_readable_half() {
     let given = Given::folder();
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "kills::the_process_that_is_killed", "--nocapture"])
+        .args(["--exact", "processes::the_process_that_is_killed", "--nocapture"])
         .env(VARIABLE, given.path())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -66,4 +68,54 @@ async fn a_process_killed_while_it_writes_leaves_no_readable_half() {
     let bytes = noise(LENGTH);
     let kept = keep(&given.archive, "1", &bytes).await;
     assert!(restored(&given.archive, &kept).await.unwrap() == bytes);
+}
+
+/// Names the archive's folder to the process whose memory is looked at.
+const MEASURED: &str = "LANDONCE_ARCHIVE_MEASURED";
+
+/// Does nothing, except in the process that the next test starts.
+#[tokio::test]
+async fn the_process_that_is_measured() {
+    let Ok(place) = std::env::var(MEASURED) else { return };
+    let archive = Archive::open_or_make(&place).unwrap();
+    // gzip's magic number: kept as it is, so that all of it passes through.
+    let length = 200 << 20;
+    let bytes = || (&[0x1f, 0x8b][..]).chain(std::io::repeat(7)).take(length);
+    let mut hash = sha2::Sha256::new();
+    std::io::copy(&mut bytes(), &mut Hashing(&mut hash)).unwrap();
+    let delivery =
+        landonce_archive::Delivery { digest: hash.finalize().into(), length, ..delivery("1", b"") };
+    let kept = archive.keep(delivery, bytes()).await.unwrap();
+    archive.verify(&kept).await.unwrap();
+    assert_eq!(archive.open_verified(&kept).await.unwrap().metadata().unwrap().len(), length);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches("kB").trim().parse().unwrap();
+    assert!(peak < 80 << 10, "{peak} kB for {} kB", length >> 10);
+}
+
+#[tokio::test]
+async fn a_large_payload_takes_no_more_memory_than_a_small_one() {
+    let given = Given::folder();
+    let ended = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "processes::the_process_that_is_measured", "--nocapture"])
+        .env(MEASURED, given.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success() && !given.files("blobs").is_empty(), "{said}");
+}
+
+/// Hashes what is written.
+struct Hashing<'h>(&'h mut sha2::Sha256);
+
+impl std::io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
