@@ -141,8 +141,8 @@ processed          in/2.ndjson  read 3 = updated 1 + unchanged 2
 exit 2
 --- stdout
 --- stderr
-error[L0803]: `rebuilt` has rows already, so it would not hold what the archive makes alone; name a table that doesn't exist, or empty this one
-  = help: landonce explain L0803
+error[L0813]: `rebuilt` has rows already, so it would not hold what the archive makes alone; name a table that doesn't exist, or empty this one
+  = help: landonce explain L0813
 
 "#]],
     );
@@ -161,7 +161,7 @@ fn lost_rows_come_back_by_applying_all_again_in_order() {
     let first = "d8a65e20715e7fadea2d3cbbe226a00f7b1bf5a3a52cd6466f44ac3358664219";
     let refused = folder.run(&["replay", "flights.yaml", "--batch", first, "--again"]);
     assert_eq!(refused.code, 2);
-    assert!(refused.stderr.contains("error[L0803]") && refused.stderr.contains("write.version"), "{refused}");
+    assert!(refused.stderr.contains("error[L0813]") && refused.stderr.contains("write.version"), "{refused}");
     assert_eq!(rows(&folder, "duty_event").len(), 1, "nothing was written");
 
     let again = folder.run(&["replay", "flights.yaml", "--all", "--again", "--output", "json"]).json();
@@ -216,7 +216,7 @@ fn damaged_and_missing_bytes_are_found_and_not_applied() {
     let replayed = folder.run(&["replay", "flights.yaml", "--all", "--into", "rebuilt"]);
     assert_eq!(replayed.code, 2);
     assert!(
-        replayed.stderr.contains("error[L0802]") && replayed.stderr.contains("are damaged"),
+        replayed.stderr.contains("error[L0812]") && replayed.stderr.contains("are damaged"),
         "{replayed}"
     );
     std::fs::remove_file(blob).unwrap();
@@ -230,8 +230,8 @@ fn damaged_and_missing_bytes_are_found_and_not_applied() {
 exit 2
 --- stdout
 --- stderr
-error[L0801]: there is no archive at `archive`: nothing has been kept there yet, or the folder has moved or isn't mounted
-  = help: landonce explain L0801
+error[L0811]: there is no archive at `archive`: nothing has been kept there yet, or the folder has moved or isn't mounted
+  = help: landonce explain L0811
 
 "#]],
     );
@@ -328,8 +328,8 @@ error: which batches?
 exit 2
 --- stdout
 --- stderr
-error[L0803]: the archive at `archive` has no batch of the pipeline `flights` that was received in that time; `landonce archive list` shows what it has
-  = help: landonce explain L0803
+error[L0813]: the archive at `archive` has no batch of the pipeline `flights` that was received in that time; `landonce archive list` shows what it has
+  = help: landonce explain L0813
 
 "#]],
     );
@@ -389,7 +389,7 @@ fn an_archive_at_s3_is_kept_and_applied() {
     folder
         .write("flights.yaml", PIPELINE.replace("archive: archive", "archive: s3://no-such-bucket/flights"));
     let refused = run(&["run", "flights.yaml", "-vvv"]);
-    assert!(refused.code == 2 && refused.stderr.contains("error[L0801]"), "{refused}");
+    assert!(refused.code == 2 && refused.stderr.contains("error[L0811]"), "{refused}");
     assert!(!format!("{refused}").contains("sekret"), "{refused}");
     assert_eq!(rows(&folder, "rebuilt"), rows(&folder, "duty_event"));
 }

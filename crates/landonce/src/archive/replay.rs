@@ -20,7 +20,7 @@ use uuid::Uuid;
 
 use crate::batch::{Batch, Entries};
 use crate::error::{Error, Repr};
-use crate::ingest::Options;
+use crate::ingest::{Options, Release};
 use crate::payload::Payload;
 use crate::pipeline::Pipeline;
 use crate::receipt::{Commit, Notes, Receipt, Status};
@@ -62,7 +62,7 @@ pub struct Step {
 pub enum What {
     /// It is applied.
     Apply {
-        /// Under this id: its own, or `replay:<id>:<run>`. `None` for a load of a period, which the ledger numbers.
+        /// Under this id: its own, or `replay:<id>:<run>`. `None` for a load of a period or of a snapshot, which the ledger numbers.
         batch_id: Option<String>,
         /// It has landed before.
         is_again: bool,
@@ -125,7 +125,7 @@ impl Pipeline {
             let landed: BTreeMap<String, Settled> =
                 seen.landed.into_iter().map(|settled| (settled.batch_id.clone(), settled)).collect();
 
-            let ordered = order::order(found, &landed, way, run_id)?;
+            let ordered = order::order(self.declared(), found, &landed, way, run_id)?;
             order::guard(self.declared(), store, &ordered, way).await?;
             let steps: Vec<Step> = ordered.into_iter().map(|(_, step)| step).collect();
             let table = declared.target().table.to_string();
@@ -188,8 +188,9 @@ impl Replay {
             let mut declared = self.declared.as_ref().clone();
             let mut options = options.clone();
             if is_again || self.is_scratch {
-                // It was proven complete when it landed, and these are the bytes that were.
+                // It was proven complete, and weighed, when it landed, and these are the bytes that were.
                 declared = declared.proven_by_files();
+                options.release.get_or_insert(Release { is_incomplete: true });
             }
             if let Form::Quarantined { is_lexical } = manifest.form {
                 batch = batch.made_of(Entries { ids: Vec::new(), is_lexical });
@@ -201,8 +202,9 @@ impl Replay {
                     .map_err(|source| Repr::Pipeline { path: self.declared.name().to_owned(), source })?;
                 // Whether the period was over is told by when its payload came, not by when it is applied.
                 options.started_at.get_or_insert(manifest.received_at);
-                options.is_forced |= is_again;
             }
+            // The same payload is applied too: rows of it are lost.
+            options.is_forced |= is_again;
             let declared = Arc::new(declared);
             let options = &options;
             store.ingest(&declared, &batch, options).await.map(Some)

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use landonce_archive::{Archive, Manifest};
-use landonce_core::pipeline::Pipeline as Declared;
+use landonce_core::pipeline::{Pipeline as Declared, Whole};
 use landonce_core::plan::WriteMode;
 use landonce_store::inbox::Settled;
 use uuid::Uuid;
@@ -45,6 +45,7 @@ pub(super) async fn select(
 
 /// What is done with each of these, in the order in which they landed, or were received.
 pub(super) fn order(
+    pipeline: &Declared,
     found: Vec<Manifest>,
     landed: &BTreeMap<String, Settled>,
     way: &Way,
@@ -71,10 +72,13 @@ pub(super) fn order(
                 (Some(settled), Way::Missing) => What::Landed(settled.clone()),
                 (Some(_), Way::Again) => {
                     let again = again(&manifest.batch_id, run_id);
-                    What::Apply { batch_id: manifest.period.is_none().then_some(again), is_again: true }
+                    What::Apply {
+                        batch_id: load_of(pipeline, &manifest).is_none().then_some(again),
+                        is_again: true,
+                    }
                 }
                 (Some(_), Way::Into(_)) | (None, Way::Missing | Way::Again) => {
-                    let own = manifest.period.is_none().then(|| manifest.batch_id.clone());
+                    let own = load_of(pipeline, &manifest).is_none().then(|| manifest.batch_id.clone());
                     What::Apply { batch_id: own, is_again: false }
                 }
                 (None, Way::Into(_)) => What::LeftOut(LeftOut::NeverLanded),
@@ -88,6 +92,18 @@ pub(super) fn order(
         only_last_loads(&mut ordered);
     }
     Ok(ordered)
+}
+
+/// What a batch is a load of, where the ledger numbers loads (`2026-03-01#2`, `snapshot#7`).
+fn load_of<'m>(pipeline: &Declared, manifest: &'m Manifest) -> Option<&'m str> {
+    if manifest.period.is_some() {
+        return manifest.period.as_deref();
+    }
+    let (label, number) = manifest.batch_id.rsplit_once('#')?;
+    let is_load = matches!(pipeline.whole(), Some(Whole::Snapshot(_)))
+        && label == "snapshot"
+        && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_load.then_some(label)
 }
 
 /// Of several loads of a period that have landed, the last one is what the period holds.
@@ -136,10 +152,10 @@ pub(super) async fn guard(
     let newer = landed_since(store, pipeline.name(), *first).await?;
     let ids: BTreeSet<&str> = applied().map(|(_, step)| step.manifest.batch_id.as_str()).collect();
     // Loads of other periods are in nobody's way. A replay's load has an id of its own, and the same bytes.
-    let mut loads: BTreeMap<&str, (&Timestamp, &str)> = BTreeMap::new();
+    let mut loads: BTreeMap<&str, (&Timestamp, BTreeSet<&str>)> = BTreeMap::new();
     for (moment, step) in applied() {
-        if let Some(label) = &step.manifest.period {
-            loads.insert(label, (moment, &step.manifest.digest));
+        if let Some(label) = load_of(pipeline, &step.manifest) {
+            loads.entry(label).or_insert((moment, BTreeSet::new())).1.insert(&step.manifest.digest);
         }
     }
     let is_in_the_way = |settled: &&Settled| -> bool {
@@ -147,8 +163,8 @@ pub(super) async fn guard(
             return false;
         }
         match settled.batch_id.rsplit_once('#').and_then(|(label, _)| loads.get(label)) {
-            Some((moment, digest)) => {
-                hex::encode(settled.digest) != **digest
+            Some((moment, digests)) => {
+                !digests.contains(hex::encode(settled.digest).as_str())
                     && self::moment(settled).is_ok_and(|landed| landed >= **moment)
             }
             None => loads.is_empty(),
@@ -168,7 +184,7 @@ pub(super) async fn guard(
         named.push(format!("{} more", in_the_way.len() - NAMED));
     }
     let (why, instead) = match write.whole {
-        Some(_) => ("What was loaded last is what a period holds", ""),
+        Some(_) => ("What was loaded last is what the table (or the period) holds", ""),
         None => ("Without `write.version` whatever comes last wins", " Declare a version;"),
     };
     Err(refused(format!(
