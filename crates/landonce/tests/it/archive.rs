@@ -393,8 +393,12 @@ async fn snapshots_are_applied_in_their_order(given: Given) {
     };
     let rows =
         async |table: &str| given.column(&format!("SELECT id * 100 + n FROM {table} ORDER BY 1")).await;
-    load("[{\"id\":1,\"n\":1},{\"id\":2,\"n\":1},{\"id\":3,\"n\":1}]").await;
-    load("[{\"id\":1,\"n\":2},{\"id\":2,\"n\":1},{\"id\":3,\"n\":1}]").await;
+    let all_of = |first: i32| {
+        let records = (1..=6).map(|id| format!("{{\"id\":{id},\"n\":{}}}", if id == 1 { first } else { 1 }));
+        format!("[{}]", records.collect::<Vec<_>>().join(","))
+    };
+    load(&all_of(1)).await;
+    load(&all_of(2)).await;
     let after = rows("t").await;
     let first = kept.pipeline.archive().unwrap().list("p", None, None).await.unwrap().remove(0);
     let error = kept.replay(&given, &one(&first.batch_id), &Way::Again).await.unwrap_err();
