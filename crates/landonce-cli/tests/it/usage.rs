@@ -102,19 +102,22 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0301  the payload can't be read
   L0302  the payload isn't whole, or isn't of its format
   L0303  the file changed while it was being read
+  L0304  an empty payload for a period that has rows
   L0305  the payload isn't shown to be complete
   L0401  bad records fail the batch
   L0402  more bad records than the quarantine takes
   L0501  the batch id has landed before with other content
+  L0502  another load of the period has landed meanwhile
   L0601  the store can't be reached
   L0602  the database refused
   L0603  every attempt failed for a passing reason
   L0604  a disk is full
   L0605  nobody knows whether COMMIT happened
   L0701  interrupted
-  L0801  the archive can't be written or read
-  L0802  archived bytes are damaged or gone
-  L0803  a replay is refused
+  L0801  the snapshot is held
+  L0811  the archive can't be written or read
+  L0812  archived bytes are damaged or gone
+  L0813  a replay is refused
   L0901  a promise of landonce's own was broken
 
 "#]],
