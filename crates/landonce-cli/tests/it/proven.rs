@@ -62,3 +62,101 @@ fn every_scenario_that_needs_no_wire_passes_on_sqlite() {
     assert!(verdicts(&report).iter().all(|(_, verdict)| *verdict == "safe"), "{report:#}");
     nothing_was_found(&report);
 }
+
+const SALES: &str = "pipeline: sales
+source: {file: 'sales/{period.date}.csv'}
+identity: {hash_of: all, repeats: keep}
+target: {table: sale, columns: {sold_at: timestamptz, sku: text, quantity: integer}}
+write: {mode: overwrite_period, period: {field: sold_at, every: day, tz: Europe/Berlin}}
+";
+
+const CREW: &str = "pipeline: crew
+source: {complete: json_closed}
+identity: [id]
+target: {table: crew, columns: {id: integer, name: text, base: text}}
+write: {mode: snapshot, absent: retire, history: true}
+";
+
+/// Proves a command that needs more than flags: what is in the folder is the pipeline and its files.
+fn prove_in(folder: &Folder, store: &str, more: &[&str], command: &[&str]) -> serde_json::Value {
+    let program = env!("CARGO_BIN_EXE_landonce");
+    let args = [&["prove", "--output", "json", "--db", store], more, &["--", program], command].concat();
+    let ran = folder.run(&args);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    let report = serde_json::from_str(&ran.stdout).unwrap();
+    nothing_was_found(&report);
+    report
+}
+
+fn three_days() -> Folder {
+    let folder = Folder::new();
+    folder.write("sales.yaml", SALES);
+    for day in 1..=3 {
+        let mut lines = "sold_at,sku,quantity\n".to_owned();
+        for line in 0..40 {
+            // Every line comes twice, and is two sales.
+            lines.push_str(&format!("2026-03-0{day}T{:02}:00:00Z,SKU-{},{day}\n", 1 + line % 20, line % 20));
+        }
+        folder.write(&format!("sales/2026-03-0{day}.csv"), lines);
+    }
+    folder
+}
+
+const BACKFILL: &[&str] = &[
+    "backfill",
+    "sales.yaml",
+    "--from",
+    "2026-03-01",
+    "--to",
+    "2026-03-03",
+    "--no-progress",
+    "--store",
+    "{db}",
+];
+
+#[tokio::test]
+async fn a_backfill_passes_on_postgres() {
+    let database = postgres::database().await;
+    let folder = three_days();
+    let more = ["--scenario", "twice,ack-lost,killed,together,refused,late", "--trials", "4"];
+    let report = prove_in(&folder, &database.url(), &more, BACKFILL);
+    assert!(verdicts(&report).iter().all(|(_, verdict)| *verdict == "safe"), "{report:#}");
+}
+
+#[test]
+fn a_backfill_passes_on_sqlite() {
+    let folder = three_days();
+    let report =
+        prove_in(&folder, "sqlite:landonce.db", &["--scenario", "twice,killed,together,late"], BACKFILL);
+    assert!(verdicts(&report).iter().all(|(_, verdict)| *verdict == "safe"), "{report:#}");
+}
+
+fn crew() -> Folder {
+    let folder = Folder::new();
+    folder.write("crew.yaml", CREW);
+    let members: Vec<String> = (0..200)
+        .map(|id| format!("{{\"id\":{id},\"name\":\"member {id}\",\"base\":\"{}\"}}", ["BER", "MUC"][id % 2]))
+        .collect();
+    folder.write("crew.json", format!("[{}]", members.join(",\n")));
+    folder
+}
+
+const SNAPSHOT: &[&str] = &["run", "crew.yaml", "--input", "{input}", "--no-progress", "--store", "{db}"];
+
+#[tokio::test]
+async fn a_snapshot_passes_on_postgres() {
+    let database = postgres::database().await;
+    let folder = crew();
+    let scenarios = "twice,ack-lost,killed,together,refused,truncated,late";
+    let more = ["--input", "crew.json", "--scenario", scenarios, "--trials", "4"];
+    let report = prove_in(&folder, &database.url(), &more, SNAPSHOT);
+    assert!(verdicts(&report).iter().all(|(_, verdict)| *verdict == "safe"), "{report:#}");
+}
+
+#[test]
+fn a_snapshot_passes_on_sqlite() {
+    let folder = crew();
+    let more = ["--input", "crew.json", "--scenario", "twice,killed,together,truncated,late"];
+    let report = prove_in(&folder, "sqlite:landonce.db", &more, SNAPSHOT);
+    assert!(verdicts(&report).iter().all(|(_, verdict)| *verdict == "safe"), "{report:#}");
+}
