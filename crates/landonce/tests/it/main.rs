@@ -10,6 +10,7 @@ mod callers_transaction;
 mod complete;
 mod deliveries;
 mod existing_tables;
+mod history;
 mod keys_and_values;
 mod lost_answers;
 mod order;
