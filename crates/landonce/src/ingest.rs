@@ -278,6 +278,8 @@ struct Tries {
     claimed: Option<Claim>,
     /// The batch's bytes are in the archive under this id.
     archived: Option<String>,
+    /// The load of the period that another run had landed as when we came.
+    taken: Option<String>,
 }
 
 impl Tries {
@@ -290,6 +292,7 @@ impl Tries {
             was_internal: false,
             claimed: None,
             archived: None,
+            taken: None,
         }
     }
 }
@@ -337,7 +340,12 @@ async fn attempt<D: Connect>(
     };
     // One look without a lock, so that a redelivery writes nothing anywhere. The claim below is what decides.
     if let Some(settled) = connection.look_up(&claim.key()).await? {
-        if turn.is_some() {
+        if let Some(turn) = &turn {
+            // Once, that is a load which has landed since the look into the ledger; then the ledger knows of it by now.
+            if tries.taken.as_ref() == Some(&claim.batch_id) {
+                return Err(turn.unknown_to_the_ledger(&claim));
+            }
+            tries.taken = Some(claim.batch_id);
             return Ok(None);
         }
         let receipt = found(settled, &claim, tries)?;

@@ -67,7 +67,9 @@ impl Turn {
         let is_due = self.is_complete && !loaded.is_complete;
         // So it is after a failure: the ledger is to say that it is over.
         let is_due = is_due || entry.failed.is_some();
-        (loaded.digest == base.digest && !is_due && !options.is_forced).then_some(loaded)
+        // Under another declared zone the same label is other hours.
+        let is_same = (entry.start, entry.end) == (self.start, self.end);
+        (loaded.digest == base.digest && is_same && !is_due && !options.is_forced).then_some(loaded)
     }
 
     /// The claim of this load.
@@ -89,6 +91,15 @@ impl Turn {
             rows,
         };
         Ok(work.enter(&load, self.loads).await?)
+    }
+
+    /// The inbox has the load that would be the next, and the ledger has not.
+    pub(super) fn unknown_to_the_ledger(&self, claim: &Claim) -> Error {
+        Error::declaration(format!(
+            "the inbox has batch `{}` of pipeline `{}`, and the ledger knows of {} loads of `{}`: rows of the ledger were \
+             deleted or put back from a backup without the inbox's; bring them back together, or give the pipeline another name",
+            claim.batch_id, claim.pipeline, self.loads, self.label
+        ))
     }
 
     /// What the receipt says of it; nothing of a snapshot.
@@ -209,7 +220,8 @@ pub(super) async fn note_failure<C: Connection>(
 
 /// A run of a pipeline that is loaded by periods has one, and its batch is known by it.
 pub(super) fn check(pipeline: &Pipeline, batch: &crate::Batch) -> Result<(), Error> {
-    let Some(calendar) = pipeline.calendar() else { return refuse_entries(pipeline, batch) };
+    refuse_entries(pipeline, batch)?;
+    let Some(calendar) = pipeline.calendar() else { return Ok(()) };
     if pipeline.period().is_none() {
         let every = calendar.every();
         return Err(Error::declaration(format!(
@@ -224,7 +236,7 @@ pub(super) fn check(pipeline: &Pipeline, batch: &crate::Batch) -> Result<(), Err
             "a batch id and a period: a batch that is a period's is known by the period; leave the batch id out",
         ));
     }
-    refuse_entries(pipeline, batch)
+    Ok(())
 }
 
 /// Where a payload is all there is, a few records of it can't be delivered by themselves.
