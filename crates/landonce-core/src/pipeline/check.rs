@@ -139,6 +139,13 @@ fn identity(spec: IdentitySpec) -> Checked<(Identity, Vec<String>)> {
             "goes with `hash_of`: records that have an identity of their own are one record when it comes again",
         );
     }
+    if keeps_repeats && matches!(from, IdentityFrom::Content(Some(_))) {
+        return fault(
+            "identity.repeats",
+            "`keep` goes with `hash_of: all`: records that agree in some fields only aren't equal, and which of them is the second \
+             copy would be chance",
+        );
+    }
     if !map.nulls.is_empty() && matches!(from, IdentityFrom::Content(_)) {
         return fault(
             "identity.nulls",

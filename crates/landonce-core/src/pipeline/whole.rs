@@ -347,7 +347,7 @@ pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
     }
     debug_assert!(pipeline.write.mode == WriteMode::Upsert, "a period's rows are replaced");
     debug_assert!(
-        !pipeline.identity.keeps_repeats || matches!(pipeline.identity.from, IdentityFrom::Content(_))
+        !pipeline.identity.keeps_repeats || matches!(pipeline.identity.from, IdentityFrom::Content(None))
     );
     Ok(())
 }

@@ -233,7 +233,9 @@ impl Resolver<'_> {
 
     fn absent(&self) -> Absent {
         // Columns that nobody declared must not be emptied by records that don't know them.
-        let default = if self.is_implicit() { Absent::Keep } else { Absent::Replace };
+        // But a record of a period is a whole row: after the run nothing of the row before is left.
+        let keeps = self.is_implicit() && self.pipeline.whole().is_none();
+        let default = if keeps { Absent::Keep } else { Absent::Replace };
         self.pipeline.write.absent.unwrap_or(default)
     }
 
