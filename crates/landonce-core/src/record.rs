@@ -24,6 +24,7 @@ use crate::value::Value;
 
 use members::{InDigest, Layout, Rules};
 use whose::Whose;
+pub(crate) use whose::owner_text;
 
 /// Reads records of one pipeline into rows of one table.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ struct Column {
     is_required: bool,
     /// Part of the identity: normalised, and null by the identity's own rule.
     is_identity: bool,
+    /// The owner's value stands here, also where the record doesn't name it.
+    is_owned: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +130,7 @@ impl RecordReader {
                 round: declared.and_then(|declared| declared.round),
                 is_required: !column.nullable && field.is_some() && !is_identity,
                 is_identity,
+                is_owned: plan.scope.iter().flat_map(|scope| &scope.owner).any(|owned| owned.column == at),
                 field,
             }
         });
@@ -226,9 +230,6 @@ impl RecordReader {
             check_required(&self.columns, self.version, &values, present)?;
         }
 
-        if let Some(whose) = &self.whose {
-            whose.check(&values)?;
-        }
         let seen = Seen {
             layout,
             members: &members,
@@ -265,6 +266,10 @@ impl RecordReader {
                 seen.put_content(None, &mut self.encoded)?;
                 digest = Some(content_digest(&self.encoded));
             }
+        }
+        // Behind the key: a record without an identity is one wherever it lies.
+        if let Some(whose) = &self.whose {
+            whose.check(&values)?;
         }
         if wanted == Wanted::Row
             && let OnUnmapped::Column(at) = self.rest

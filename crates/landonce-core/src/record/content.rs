@@ -6,16 +6,25 @@ use crate::bad_record::BadRecord;
 use crate::canonical::{self, Exclusions};
 use crate::column::Type;
 use crate::geometry;
-use crate::json::{Json, Tape};
+use crate::json::{Json, Kind, Tape};
 use crate::value::Value;
 
 impl<'t> Seen<'_, 't> {
     /// Appends the canonical content: all fields that count, or `only` some of them.
     pub(super) fn put_content(&self, only: Option<&[String]>, out: &mut Vec<u8>) -> Result<(), BadRecord> {
         let whole = Exclusions::default();
+        let counts = |name: &String| only.is_none_or(|only| only.contains(name));
+        let mut filled = self.filled().into_iter().filter(|(name, _)| counts(name)).peekable();
         canonical::put_with(out, b'o', |out| {
             for &at in &self.layout.sorted {
                 let (name, rule) = &self.layout.members[at];
+                while let Some((name, value)) = filled.next_if(|(filled, _)| *filled < name) {
+                    put_filled(name, value, out);
+                }
+                if filled.next_if(|(filled, _)| *filled == name).is_some() {
+                    put_filled(name, self.own(name).unwrap_or(&Value::Null), out);
+                    continue;
+                }
                 if only.is_some_and(|only| !only.contains(name)) {
                     continue;
                 }
@@ -37,8 +46,28 @@ impl<'t> Seen<'_, 't> {
                 };
                 done.map_err(|bad| bad.under(name))?;
             }
+            filled.for_each(|(name, value)| put_filled(name, value, out));
             Ok(())
         })
+    }
+
+    /// The owner's fields that the record doesn't name, or names null, with the values they have got; by name. They count as
+    /// if the record had named them: two owners' equal lines are two rows.
+    fn filled(&self) -> Vec<(&String, &Value<'t>)> {
+        let owned =
+            self.columns.iter().filter(|column| column.is_owned).filter_map(|column| column.field.as_ref());
+        let mut filled: Vec<_> = owned.filter_map(|field| Some((field, self.own(field)?))).collect();
+        filled.sort_unstable_by_key(|(field, _)| *field);
+        filled
+    }
+
+    /// The value that a field of the owner's has got, where the record has none.
+    pub(super) fn own(&self, name: &str) -> Option<&Value<'t>> {
+        let is_it = |column: &Column| column.is_owned && column.field.as_deref() == Some(name);
+        let at = self.columns.iter().position(is_it)?;
+        let json = self.layout.position(name).map(|at| self.members[at].1);
+        let is_named = json.is_some_and(|json| json.kind() != Kind::Null);
+        (!is_named && self.values[at] != Value::Null).then_some(&self.values[at])
     }
 
     fn put_column(
@@ -69,6 +98,11 @@ impl<'t> Seen<'_, 't> {
             }
         }
     }
+}
+
+fn put_filled(name: &str, value: &Value<'_>, out: &mut Vec<u8>) {
+    canonical::put(out, b's', name.as_bytes());
+    canonical::put_value(out, value);
 }
 
 /// The JSON object of the fields that no column takes, each value as it was written.

@@ -50,10 +50,12 @@ impl<'t> Seen<'_, 't> {
             if nth > 0 {
                 out.extend_from_slice(separator.as_bytes());
             }
-            let part = json
-                .filter(|json| json.kind() != Kind::Null && value != Some(&Value::Null))
-                .ok_or_else(|| BadRecord::new(BadKind::NullKey, "", "a joined key has no spelling for null"))
-                .and_then(|json| joined_part(json, identity))
+            let own = json.is_none().then_some(value).flatten().and_then(own_text);
+            let part = own
+                .map_or_else(
+                    || joined_json(json, value, identity),
+                    |own| Ok(normalized(own, &identity.normalize)),
+                )
                 .map_err(|bad| bad.under(name))?;
             if part.contains(separator) {
                 return Err(BadRecord::new(
@@ -72,6 +74,9 @@ impl<'t> Seen<'_, 't> {
 
     /// A field's JSON, its column's value, and whether a declared type (not its JSON kind) decides what it is.
     fn field(&self, name: &str) -> (Option<Json<'t>>, Option<&Value<'t>>, bool) {
+        if let Some(own) = self.own(name) {
+            return (None, Some(own), true);
+        }
         let Some(at) = self.layout.position(name) else { return (None, None, false) };
         let column = self.layout.members[at].1.column;
         let is_typed = column.is_some_and(|column| self.columns[column].ty != Type::Scalar);
@@ -86,7 +91,10 @@ fn put_part(
     out: &mut Vec<u8>,
 ) -> Result<(), BadRecord> {
     let Some(json) = json else {
-        canonical::put(out, b'm', b"");
+        match value {
+            Some(own) => canonical::put_value(out, own),
+            None => canonical::put(out, b'm', b""),
+        }
         return Ok(());
     };
     match value {
@@ -106,6 +114,7 @@ fn put_part(
 
 fn refuse_missing(name: &str, json: Option<Json<'_>>, value: Option<&Value<'_>>) -> Result<(), BadRecord> {
     match json {
+        None if value.is_some() => Ok(()),
         None => Err(BadRecord::new(BadKind::AbsentKey, name, "a field of the identity is absent")),
         Some(json) if json.kind() == Kind::Null || value == Some(&Value::Null) => {
             Err(BadRecord::new(BadKind::NullKey, name, "a field of the identity is null"))
@@ -136,6 +145,27 @@ fn check_scalar(json: Json<'_>) -> Result<(), BadRecord> {
         )),
         _ => Ok(()),
     }
+}
+
+/// The owner's value as a text.
+fn own_text<'t>(value: &Value<'t>) -> Option<Cow<'t, str>> {
+    Some(match value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(number) => Cow::Owned(number.to_string()),
+        Value::Boolean(is) => Cow::Owned(is.to_string()),
+        Value::Uuid(bytes) => Cow::Owned(uuid::Uuid::from_bytes(*bytes).to_string()),
+        _ => return None,
+    })
+}
+
+fn joined_json<'t>(
+    json: Option<Json<'t>>,
+    value: Option<&Value<'_>>,
+    identity: &Identity,
+) -> Result<Cow<'t, str>, BadRecord> {
+    json.filter(|json| json.kind() != Kind::Null && value != Some(&Value::Null))
+        .ok_or_else(|| BadRecord::new(BadKind::NullKey, "", "a joined key has no spelling for null"))
+        .and_then(|json| joined_part(json, identity))
 }
 
 /// A part of a joined key: a string's text, or a number's or boolean's own spelling.

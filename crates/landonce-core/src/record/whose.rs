@@ -134,6 +134,18 @@ fn date(days: i32) -> Option<Date> {
     Date::constant(1970, 1, 1).checked_add(jiff::Span::new().try_days(days).ok()?).ok()
 }
 
+/// A declared text as the column's type spells it, so that the stores compare with what they hold: a UUID in small letters, a
+/// number without leading zeros. `None` when it isn't of the type.
+pub(crate) fn owner_text(text: &str, ty: &Type) -> Option<String> {
+    Some(match typed(text, ty)? {
+        Value::Text(text) => text.into_owned(),
+        Value::Integer(number) => number.to_string(),
+        Value::Boolean(is) => is.to_string(),
+        Value::Uuid(bytes) => uuid::Uuid::from_bytes(bytes).to_string(),
+        _ => return None,
+    })
+}
+
 /// A declared text as a value of a column's type, read as a CSV field would be.
 fn typed(text: &str, ty: &Type) -> Option<Value<'static>> {
     let json = format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));

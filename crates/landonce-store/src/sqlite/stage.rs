@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use landonce_core::column::Type;
 use landonce_core::plan::{Match, StageColumn, TablePlan};
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection, params, params_from_iter};
@@ -261,8 +262,14 @@ impl Open {
         connection.query_row(&sql, params_from_iter(self.owner()), read).map_err(during(&doing))
     }
 
+    /// As the columns hold them: a boolean is 1 or 0, and the texts of numbers become numbers by the column's affinity.
     fn owner(&self) -> impl Iterator<Item = &str> {
-        self.plan.scope.iter().flat_map(|scope| &scope.owner).map(|owned| owned.value.as_str())
+        let owned = self.plan.scope.iter().flat_map(|scope| &scope.owner);
+        owned.map(|owned| match (&self.plan.columns[owned.column].ty, owned.value.as_str()) {
+            (Type::Boolean, "true") => "1",
+            (Type::Boolean, "false") => "0",
+            (_, value) => value,
+        })
     }
 }
 

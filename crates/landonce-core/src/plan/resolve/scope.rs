@@ -8,6 +8,7 @@ use crate::column::Type;
 use crate::period::Period;
 use crate::pipeline::{PeriodOf, Pipeline, Whole, fits};
 use crate::plan::{Bound, From, Owned, PlanColumn, Scope, Span};
+use crate::record;
 
 pub(super) fn resolve(pipeline: &Pipeline, columns: &[PlanColumn]) -> Resolved<Option<Scope>> {
     let Some(whole) = pipeline.whole() else { return Ok(None) };
@@ -28,7 +29,8 @@ pub(super) fn resolve(pipeline: &Pipeline, columns: &[PlanColumn]) -> Resolved<O
         let column = find(columns, field).ok_or_else(|| {
             format!("`write.owner`: `{field}` has no column; declare one, for example `columns: {{{field}: text}}`")
         })?;
-        Ok(Owned { column, value: value.clone() })
+        let value = record::owner_text(value, &columns[column].ty).unwrap_or_else(|| value.clone());
+        Ok(Owned { column, value })
     });
     Ok(Some(Scope { period, owner: owner.collect::<Resolved<_>>()? }))
 }

@@ -3,6 +3,7 @@
 use landonce_core::column::Type;
 use landonce_core::plan::{Bound, Scope, StageColumn};
 
+use super::tables::sql_type;
 use super::{Render, STAGE, list};
 
 impl Render<'_> {
@@ -106,10 +107,11 @@ WITH doomed AS MATERIALIZED (
         }
         for (nth, owned) in scope.owner.iter().enumerate() {
             let name = &self.names[owned.column];
-            tests.push(match &self.plan.columns[owned.column].sql_type {
-                Some(sql_type) => format!("t.{name} = CAST(${} AS {sql_type})", nth + 1),
-                None => format!("t.{name} = ${}", nth + 1),
-            });
+            let planned = &self.plan.columns[owned.column];
+            // A parameter is a text; the column of a table that landonce has just made may be a number.
+            let sql_type = planned.sql_type.clone().or_else(|| sql_type(&planned.ty).ok());
+            let sql_type = sql_type.unwrap_or_else(|| "text".to_owned());
+            tests.push(format!("t.{name} = CAST(${} AS {sql_type})", nth + 1));
         }
         tests
     }
