@@ -189,12 +189,7 @@ impl RecordReader {
         self.layout.fit(&members, &self.rules);
         let layout = &self.layout;
 
-        let is_delete = match &self.delete_when {
-            Some((field, texts)) => layout.position(field).is_some_and(|at| {
-                members[at].1.string().is_some_and(|text| texts.iter().any(|delete| *delete == text))
-            }),
-            None => false,
-        };
+        let is_delete = is_delete(self.delete_when.as_ref(), layout, &members);
         let mut values = vec![Value::Null; self.columns.len()];
         let mut present = 0;
         let mut has_unmapped = false;
@@ -301,6 +296,17 @@ fn keep(is_wanted: bool, encoded: &[u8], kept: &mut Vec<u8>) {
     if is_wanted {
         kept.extend_from_slice(encoded);
     }
+}
+
+/// Whether the record says that its row is to go.
+fn is_delete(
+    delete_when: Option<&(String, Vec<String>)>,
+    layout: &Layout,
+    members: &[(Json<'_>, Json<'_>)],
+) -> bool {
+    let Some((field, texts)) = delete_when else { return false };
+    let text = layout.position(field).and_then(|at| members[at].1.string());
+    text.is_some_and(|text| texts.iter().any(|delete| *delete == text))
 }
 
 fn check_required(

@@ -91,8 +91,9 @@ pub(crate) enum Repr {
     )]
     Mismatch { pipeline: String, batch_id: String, then: String, now: String },
     #[error(
-        "{source_name}: no record at all, and the period {period} has {rows} rows in `{table}`; nothing was written. If the period \
-         really is empty now, say so with `write.allow_empty: true`"
+        "{source_name}: no good record at all, and the period {period} has {rows} {} in `{table}`; nothing was written. If the period \
+         really is empty now, say so with `write.allow_empty: true`",
+        if *.rows == 1 { "row" } else { "rows" }
     )]
     EmptyPeriod { source_name: String, period: String, rows: u64, table: String },
     #[error(transparent)]

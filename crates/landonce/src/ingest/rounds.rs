@@ -109,7 +109,7 @@ pub(super) async fn vanish<W: Work>(
         if of.absent == AbsentRow::Keep {
             return Ok(());
         }
-    } else if tally.outcome.read == 0 && missing > 0 && !job.allows_empty() {
+    } else if missing > 0 && tally.has_no_good_record() && tally.knows_all() && !job.allows_empty() {
         return Err(Repr::EmptyPeriod {
             source_name: job.batch.source().to_owned(),
             period: job.turn.as_ref().map(|turn| turn.label.clone()).unwrap_or_default(),

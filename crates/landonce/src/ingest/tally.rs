@@ -154,6 +154,11 @@ impl<'j> Tally<'j> {
         self.somebodys == 0
     }
 
+    /// Whether no record was good: a payload of nothing but bad ones says as little about the rows as an empty one.
+    pub(super) fn has_no_good_record(&self) -> bool {
+        self.bad == self.outcome.read
+    }
+
     /// Rows that this batch has changed so far.
     pub(super) fn landed(&self) -> u64 {
         self.outcome.inserted + self.outcome.updated + self.outcome.deleted

@@ -75,7 +75,7 @@ fn midnight(date: Date) -> i64 {
     // Years 1 to 9999 fit by far; a date outside them is no period's.
     Offset::UTC
         .to_timestamp(DateTime::from_parts(date, jiff::civil::Time::midnight()))
-        .map_or(0, |at| at.as_microsecond())
+        .map_or(0, jiff::Timestamp::as_microsecond)
 }
 
 #[cfg(test)]
