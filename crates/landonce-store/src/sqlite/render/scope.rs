@@ -89,9 +89,12 @@ impl Render<'_> {
         tests
     }
 
-    /// Half-open. Times have one width, so their texts are in the order of time; they need no quoting.
+    /// Half-open. Times have one width, so their texts are in the order of time; they need no quoting. A text of another form
+    /// (another writer's `2026-03-02 00:00:00`) isn't in that order: it lies in no period, and is never taken for a row of one.
     fn between(&self, column: usize, start: Bound, end: Bound) -> String {
         let name = &self.names[column];
-        format!("t.{name} >= '{}' AND t.{name} < '{}'", start.text(), end.text())
+        let form: String =
+            start.text().chars().map(|one| if one.is_ascii_digit() { '?' } else { one }).collect();
+        format!("t.{name} >= '{}' AND t.{name} < '{}' AND t.{name} GLOB '{form}'", start.text(), end.text())
     }
 }
