@@ -234,8 +234,13 @@ impl BatchReport {
             out.push_str(&kept_lines(&self.kept, kept, &what));
         }
         if self.withheld > 0 {
+            let (rows, theirs) = if self.withheld == 1 {
+                ("row", "was left: a bad record may be its")
+            } else {
+                ("rows", "were left: a bad record may be theirs")
+            };
             out.push_str(&format!(
-                "  note      {} rows that the payload doesn't have were left: a bad record may be theirs. Mend those, and run again\n",
+                "  note      {} {rows} that the payload doesn't have {theirs}. Mend the bad records, and run again\n",
                 self.withheld
             ));
         }
