@@ -10,6 +10,8 @@ mod backfill;
 mod bad_records;
 mod config_faults;
 #[cfg(feature = "failpoints")]
+mod crashed_periods;
+#[cfg(feature = "failpoints")]
 mod crashes;
 mod deliveries;
 mod full_disk;

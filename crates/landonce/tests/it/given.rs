@@ -17,13 +17,17 @@ enum Place {
 }
 
 /// Columns that name a time or a run: they may differ between two ways to one state.
-const RUN_COLUMNS: [(&str, &str); 6] = [
+const RUN_COLUMNS: [(&str, &str); 10] = [
     ("inbox", "claimed_at"),
     ("inbox", "settled_at"),
     ("inbox", "run_id"),
     ("quarantine", "kept_at"),
     ("quarantine", "run_id"),
     ("migration", "applied_at"),
+    ("ledger", "run_id"),
+    ("ledger", "loaded_at"),
+    ("ledger", "failed_run_id"),
+    ("ledger", "failed_at"),
 ];
 
 impl Given {

@@ -16,6 +16,7 @@ mod lost_answers;
 mod order;
 mod passing_failures;
 mod patterns;
+mod periods;
 mod plans;
 mod poolers;
 mod replay;
