@@ -12,6 +12,7 @@ mod plan;
 mod prove;
 mod quarantine;
 mod replay;
+mod repair;
 mod run;
 mod schema;
 mod setup;
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Prove(prove::Args),
     /// Read code and SQL, and find what isn't safe to retry.
     Audit(audit::Args),
+    /// Mend a table that another pipeline has broken: duplicates, keys.
+    Repair(repair::Args),
     /// Make landonce's tables, or print the DDL for a DBA.
     Setup(setup::Args),
     /// Explain an error code.
@@ -88,6 +91,8 @@ pub(crate) enum Job {
     Prove(prove::Job),
     /// `audit`
     Audit(audit::Job),
+    /// `repair …`
+    Repair(repair::Job),
     /// `setup`
     Setup(setup::Job),
     /// `explain`
@@ -113,6 +118,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Archive(args) => Job::Archive(archive::validate(args)?),
         Command::Prove(args) => Job::Prove(prove::validate(args)?),
         Command::Audit(args) => Job::Audit(audit::validate(args)),
+        Command::Repair(args) => Job::Repair(repair::validate(args)?),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
         Command::Explain(args) => Job::Explain(args),
         Command::Schema => Job::Schema,
@@ -135,6 +141,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Archive(job) => archive::run(job, form).await,
         Job::Prove(job) => prove::run(job, form, gate).await,
         Job::Audit(job) => audit::run(job, form).await,
+        Job::Repair(job) => repair::run(job, form, gate).await,
         Job::Setup(job) => setup::run(job, form).await,
         Job::Explain(args) => explain::run(&args, form),
         Job::Schema => schema::run(),

@@ -127,6 +127,7 @@ impl Failure {
                 Kind::Exhausted => "exhausted",
                 Kind::NoSpace => "no_space",
                 Kind::Unresolved => "unresolved",
+                Kind::Repair => "repair",
                 Kind::Interrupted => "interrupted",
                 Kind::Archive => "archive",
                 Kind::Internal => "internal",

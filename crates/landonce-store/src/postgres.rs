@@ -4,7 +4,7 @@
 //! - `stage.rs` tells a batch's records apart, `write.rs` and `straight.rs` write them, `savepoint.rs` finds the rows
 //!   that the server refuses; their SQL comes from `render.rs`, their bytes from `rows.rs` and `wire.rs`.
 //! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `quarantine.rs` and `report.rs`
-//!   keep landonce's own.
+//!   keep landonce's own; `repair.rs` mends tables that others have broken.
 //!
 //! Everything lives inside one transaction: settings are SET LOCAL, tables are ON COMMIT DROP, statements unnamed. So a
 //! pooler in transaction mode can stand in between.
@@ -25,6 +25,7 @@ mod quarantine;
 mod quote;
 mod reach;
 mod render;
+mod repair;
 mod report;
 mod rows;
 mod savepoint;

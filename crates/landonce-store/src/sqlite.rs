@@ -4,7 +4,7 @@
 //! - `stage.rs` tells a batch's records apart, `fold.rs` decides between those of one identity, `sameness.rs` finds equal content, `write.rs` writes; their
 //!   SQL comes from `render.rs`, their values from `rows.rs`, and what SQL can't compare from `functions.rs`.
 //! - `catalog.rs` reads the catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `quarantine.rs` and `report.rs` keep
-//!   landonce's own.
+//!   landonce's own; `repair.rs` mends tables that others have broken.
 //!
 //! The seam is async and SQLite isn't: the verbs block, and their futures are ready at once. Whoever calls them does so on
 //! a thread that may block.
@@ -21,6 +21,7 @@ mod ledger;
 mod migrate;
 mod quarantine;
 mod render;
+mod repair;
 mod report;
 mod rows;
 mod sameness;

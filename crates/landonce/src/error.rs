@@ -41,6 +41,8 @@ pub enum Kind {
     /// A snapshot is incomplete or implausible, and there is nothing to hold it with: a plan, or a caller's own
     /// transaction.
     Held,
+    /// A repair can't be made as asked; nothing was changed.
+    Repair,
     /// It was interrupted.
     Interrupted,
     /// The archive of source bytes can't be written or read, or bytes of it may not be applied.
@@ -117,6 +119,8 @@ pub(crate) enum Repr {
     Archive(#[from] landonce_archive::Error),
     #[error("{0}")]
     Replay(String),
+    #[error("{0}")]
+    Repair(String),
     #[error("interrupted; nothing was written")]
     Interrupted,
     #[error("a bug in landonce: {0}; nothing was written. Please report it")]
@@ -183,6 +187,7 @@ impl Error {
             Repr::Held(_) => Kind::Held,
             Repr::NotArchived { source, .. } | Repr::Archive(source) if source.is_no_space() => Kind::NoSpace,
             Repr::NotArchived { .. } | Repr::Archive(_) | Repr::Replay(_) => Kind::Archive,
+            Repr::Repair(_) => Kind::Repair,
             Repr::Interrupted => Kind::Interrupted,
             Repr::Internal(_) => Kind::Internal,
         }
@@ -217,6 +222,7 @@ impl Error {
                 Code::L0812
             }
             (_, Kind::Archive) => Code::L0811,
+            (_, Kind::Repair) => Code::L0851,
             (_, Kind::Internal) => Code::L0901,
         }
     }

@@ -21,6 +21,9 @@ pub const ALL: &[&str] = &[
     "committed",
 ];
 
+/// A repair's, in the order of its transaction.
+pub const REPAIR: &[&str] = &["repair_marked", "repair_changed", "repair_scripted", "repair_committed"];
+
 /// At a failpoint: when `LANDONCE_FAILPOINT` names it, says so on stderr and stops there for ever, to be killed. `written:3` is
 /// the third time that the process comes to `written`.
 #[cfg(feature = "failpoints")]
@@ -28,7 +31,7 @@ pub fn at(name: &str) {
     use std::sync::atomic::{AtomicU32, Ordering};
     static TIMES: AtomicU32 = AtomicU32::new(0);
 
-    debug_assert!(ALL.contains(&name), "{name} isn't listed");
+    debug_assert!(ALL.contains(&name) || REPAIR.contains(&name), "{name} isn't listed");
     let Ok(wanted) = std::env::var("LANDONCE_FAILPOINT") else { return };
     let (wanted_name, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
     if wanted_name == name && TIMES.fetch_add(1, Ordering::Relaxed) + 1 >= nth.parse().unwrap_or(1) {

@@ -32,7 +32,8 @@
 //!
 //! The modules in the order in which a batch meets them: [`payload`] (bytes that can be read again), [`decode`] (records
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
-//! [`archive`] keeps a batch's bytes and applies them again, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes.
+//! [`archive`] keeps a batch's bytes and applies them again, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes, [`repair`]
+//! mends tables that others have broken.
 
 pub mod archive;
 pub mod complete;
@@ -44,6 +45,7 @@ pub mod held;
 pub mod payload;
 pub mod propose;
 pub mod receipt;
+pub mod repair;
 
 mod batch;
 mod ingest;

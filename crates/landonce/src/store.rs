@@ -13,7 +13,7 @@ use landonce_store::held::{Held, State};
 use landonce_store::inbox::{InboxKey, Settled};
 use landonce_store::ledger;
 use landonce_store::quarantine::Entry;
-use landonce_store::seam::Connection;
+use landonce_store::seam::{Access, Connection};
 use landonce_store::{postgres, sqlite};
 use uuid::Uuid;
 
@@ -22,6 +22,7 @@ use crate::error::{Error, Repr};
 use crate::ingest::{self, Connect, Options, Preview};
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
+use crate::repair;
 
 pub use callers::CallersTransaction;
 
@@ -148,6 +149,50 @@ impl Store {
                     let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
                     blocking(move || async move {
                         ingest::preview(database.connect_read_only()?, &pipeline, &batch, samples).await
+                    })
+                    .await
+                }
+            }
+        })
+    }
+
+    pub(crate) fn dedupe<'a>(
+        &'a self,
+        dedupe: &'a repair::Dedupe,
+        options: &'a repair::Options,
+        access: Access,
+    ) -> Pending<'a, repair::Report> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    repair::dedupe(database.connect().await?, dedupe, options, access).await
+                }
+                Backend::Sqlite(database) => {
+                    let (database, dedupe, options) = (database.clone(), dedupe.clone(), options.clone());
+                    blocking(move || async move {
+                        repair::dedupe(database.open(access)?, &dedupe, &options, access).await
+                    })
+                    .await
+                }
+            }
+        })
+    }
+
+    pub(crate) fn rekey<'a>(
+        &'a self,
+        keys: &'a repair::Keys,
+        options: &'a repair::Options,
+        access: Access,
+    ) -> Pending<'a, repair::KeysReport> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    repair::rekey(database.connect().await?, keys, options, access).await
+                }
+                Backend::Sqlite(database) => {
+                    let (database, keys, options) = (database.clone(), keys.clone(), options.clone());
+                    blocking(move || async move {
+                        repair::rekey(database.open(access)?, &keys, &options, access).await
                     })
                     .await
                 }

@@ -25,6 +25,7 @@ mod proposal;
 mod proven;
 mod races;
 mod readme;
+mod repair;
 mod retail;
 mod setup;
 mod several_files;

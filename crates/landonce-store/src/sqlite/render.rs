@@ -465,7 +465,7 @@ pub(super) fn target(table: &TableName) -> Result<String> {
 }
 
 /// A name in double quotes, whatever it holds.
-fn quoted(name: &str) -> Result<String> {
+pub(super) fn quoted(name: &str) -> Result<String> {
     if name.is_empty() || name.contains('\0') {
         let what = if name.is_empty() { "is empty" } else { "holds U+0000" };
         return Err(Error::refused(format!("the name `{}` {what}", name.escape_debug())));
