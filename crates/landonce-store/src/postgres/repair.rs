@@ -4,6 +4,8 @@ mod keys;
 mod known;
 mod render;
 mod scripted;
+#[cfg(test)]
+mod snapshots;
 
 use std::time::Duration;
 

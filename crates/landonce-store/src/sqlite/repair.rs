@@ -5,6 +5,8 @@ mod known;
 mod literal;
 mod render;
 mod scripted;
+#[cfg(test)]
+mod snapshots;
 
 use std::ffi::CStr;
 use std::time::Duration;

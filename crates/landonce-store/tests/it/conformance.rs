@@ -11,6 +11,7 @@ pub(crate) mod ledger;
 pub(crate) mod names;
 pub(crate) mod quarantine;
 pub(crate) mod refused;
+pub(crate) mod repairs;
 pub(crate) mod repeats;
 pub(crate) mod sameness;
 pub(crate) mod scopes;
@@ -41,6 +42,8 @@ macro_rules! every_promise {
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
             refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,
                 a_foreign_key_names_the_row, a_missing_value_names_its_column, all_rows_may_be_refused;
+            repairs: copies_are_marked_and_two_nulls_are_equal, a_look_can_not_delete, deleted_rows_come_back_by_the_script,
+                a_constraint_takes_two_nulls_for_one, what_was_not_committed_leaves_no_mark, a_table_that_is_not_there_is_none;
             repeats: the_last_of_one_identity_counts, insert_once_keeps_the_first, false_suspicions_fold_nothing,
                 identities_are_columns_or_their_hash;
             sameness: equal_content_under_another_id_is_told, equal_content_inside_a_batch_is_told;

@@ -10,13 +10,14 @@ use landonce_core::plan::{
 };
 use landonce_core::value::Value;
 use landonce_store::inbox::{Claim, Claimed};
+use landonce_store::repair::Rekey;
 use landonce_store::seam::{Access, Class, Classified, Connection, Folded, Rows, Todo, Work, Written};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// A database of one test's own.
 pub(crate) trait Bench {
-    type Connection: Connection;
+    type Connection: Rekey;
     const DIALECT: Dialect;
 
     /// A connection that may write.

@@ -70,6 +70,7 @@ impl Maker {
         // Nothing but the key is made.
         (plan.guard, plan.absent, plan.version, plan.scope) = (Guard::Columns, Absent::Replace, None, None);
         (plan.run_id, plan.revision, plan.has_deletes, plan.sender_id) = (None, None, false, false);
+        (plan.tombstone, plan.history) = (None, None);
         plan.unguarded.clear();
         let reader = RecordReader::new(declared, &plan, false);
         let is_spelled = matches!(declared.identity().from, IdentityFrom::Fields { joined: Some(_), .. })
