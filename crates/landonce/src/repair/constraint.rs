@@ -1,9 +1,10 @@
-//! The unique constraint on a key: whether it is there, and which one would be added.
+//! The key's columns, and the unique constraint on them: whether it is there, and which one would be added.
 
-use landonce_store::repair::{Constraint, Known};
+use landonce_store::repair::{Constraint, Keep, Known};
 
 use super::report::{Added, ConstraintReport};
-use super::{Constrain, Dedupe};
+use super::{Constrain, Dedupe, refused};
+use crate::error::Error;
 
 /// PostgreSQL's limit, which SQLite's names may keep as well.
 const LONGEST_NAME: usize = 63;
@@ -81,4 +82,28 @@ pub(super) fn name(known: &Known, key: &[String]) -> String {
         nth += 1;
         end = format!("_once_{nth}");
     }
+}
+
+/// Refuses what names columns that aren't there, or that a script can't write.
+pub(super) fn has_columns(known: &Known, key: &[String], keep: Option<&Keep>) -> Result<(), Error> {
+    let keep = match keep {
+        Some(Keep::Earliest(column) | Keep::Latest(column)) => Some(column),
+        None => None,
+    };
+    for name in key.iter().chain(keep) {
+        let Some(column) = known.columns.iter().find(|column| &column.name == name) else {
+            let names: Vec<&str> = known.columns.iter().map(|column| column.name.as_str()).collect();
+            return Err(refused(format!(
+                "{} has no column `{name}`; it has {}",
+                known.table,
+                names.join(", ")
+            )));
+        };
+        if column.is_generated && key.contains(name) {
+            return Err(refused(format!(
+                "the database computes `{name}`; name the columns that it is computed from"
+            )));
+        }
+    }
+    Ok(())
 }

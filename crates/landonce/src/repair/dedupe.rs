@@ -4,7 +4,7 @@ use landonce_store::repair::{By, Constraint, Doubled, Keep, Known, Marked, Moved
 use landonce_store::seam::Access;
 
 use super::act::{commit, head, move_and_remove};
-use super::constraint::constraint;
+use super::constraint::{constraint, has_columns};
 use super::keep::{self, Decided};
 use super::pointing::{note_triggers, reference, shown};
 use super::report::{Added, ConstraintReport, Report, Status};
@@ -131,25 +131,7 @@ fn check(known: &Known, dedupe: &Dedupe) -> Result<(), Error> {
     if dedupe.key.is_empty() {
         return Err(refused("no key: name the natural key's columns"));
     }
-    let keep = match &dedupe.keep {
-        Some(Keep::Earliest(column) | Keep::Latest(column)) => Some(column),
-        None => None,
-    };
-    for name in dedupe.key.iter().chain(keep) {
-        let Some(column) = known.columns.iter().find(|column| &column.name == name) else {
-            let names: Vec<&str> = known.columns.iter().map(|column| column.name.as_str()).collect();
-            return Err(refused(format!(
-                "{} has no column `{name}`; it has {}",
-                known.table,
-                names.join(", ")
-            )));
-        };
-        if column.is_generated && dedupe.key.contains(name) {
-            return Err(refused(format!(
-                "the database computes `{name}`; name the columns that it is computed from"
-            )));
-        }
-    }
+    has_columns(known, &dedupe.key, dedupe.keep.as_ref())?;
     for (at, name) in dedupe.key.iter().enumerate() {
         if dedupe.key[..at].contains(name) {
             return Err(refused(format!("`{name}` is in the key twice")));

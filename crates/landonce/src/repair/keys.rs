@@ -8,7 +8,7 @@ use landonce_store::repair::{By, Constraint, Doubled, KeyColumn, Known, Moved, R
 use landonce_store::seam::Access;
 
 use super::act::{commit, head, move_and_remove};
-use super::constraint::name;
+use super::constraint::{has_columns, name};
 use super::keep::{self, Decided};
 use super::pointing::{note_triggers, reference, shown};
 use super::report::{Added, ConstraintReport, KeysReport, Report, Status, Unverified};
@@ -43,6 +43,7 @@ pub(crate) async fn rekey<C: Rekey>(
     let (Some(shape), Some(known)) = (connection.shape(table).await?, connection.known(table).await?) else {
         return Err(refused(format!("there is no table {table}")));
     };
+    has_columns(&known, &[], keys.keep.as_ref())?;
     let (old, new) = (Maker::new(old, &shape)?, Maker::new(new, &shape)?);
     if let IdentityFrom::Fields { joined: Some(_), .. } = keys.pipeline.declared().identity().from
         && !new.respelled().is_empty()
@@ -145,43 +146,7 @@ async fn look<C: Rekey>(
     (mut old, mut new): (Maker, Maker),
     options: &Options,
 ) -> Result<Look, Error> {
-    let mut reads = vec![stored(&old, known)?];
-    let (old_places, new_places) = (places(&old, &mut reads), places(&new, &mut reads));
-    // Where a row's new key is to stand, if it is there.
-    let taken = if new.is_there { Some(place(stored(&new, known)?, &mut reads)) } else { None };
-    let most = options.examples;
-    let (mut rows, mut unverified, mut unkeyed) = (0, 0, 0);
-    let (mut first_unverified, mut first_unkeyed) = (Vec::new(), Vec::new());
-    let mut make = |values: &[Option<String>]| {
-        let of = |places: &[usize]| places.iter().map(|&at| &values[at]).collect::<Vec<_>>();
-        rows += 1;
-        let stored = values[0].clone();
-        let key = new.key(&of(&new_places));
-        // A row that has its new key already was repaired before, or written since.
-        let has_new =
-            taken.is_some_and(|at| values[at].is_some() && key.as_ref().ok() == values[at].as_ref());
-        if !has_new {
-            let was = old.key_like(&of(&old_places), stored.as_ref());
-            if was.as_ref().ok() != stored.as_ref() {
-                unverified += 1;
-                if first_unverified.len() < most {
-                    let made = was.unwrap_or_else(|why| why);
-                    first_unverified.push(Unverified { stored: stored.clone(), made });
-                }
-            }
-        }
-        match key {
-            Ok(key) => Some(key),
-            Err(why) => {
-                unkeyed += 1;
-                if first_unkeyed.len() < most {
-                    first_unkeyed.push(Unverified { stored, made: why });
-                }
-                None
-            }
-        }
-    };
-    connection.give_keys(known, &reads, &mut make).await?;
+    let tally = tally(connection, known, &mut old, &mut new, options.examples).await?;
     let Decided { keep, told, is_guess } = keep::decide(connection, known, keys.keep.as_ref()).await?;
     connection.mark(known, &Doubled { by: By::NewKey, keep }).await?;
     let column = KeyColumn { name: new.column.clone(), form: new.form, is_there: new.is_there };
@@ -198,13 +163,13 @@ async fn look<C: Rekey>(
         .cloned()
         .collect();
     let marked = connection.marked(known, &compared).await?;
-    let groups = connection.groups(known, most).await?;
+    let groups = connection.groups(known, options.examples).await?;
     let key = vec![old.column.clone()];
     let mut report = Report {
         status: Status::Clean,
         table: known.table.to_string(),
         key: key.clone(),
-        rows,
+        rows: tally.rows,
         null_keys: 0,
         groups: marked.groups,
         duplicates: marked.rows,
@@ -229,7 +194,7 @@ async fn look<C: Rekey>(
     }
     let changed = connection.changed_keys(known, &column).await?;
     let constraint = constraint(known, &column, &mut report);
-    if changed > 0 || marked.rows > 0 || constraint.is_some() {
+    if changed > 0 || marked.rows > 0 || tally.unkeyed > 0 || constraint.is_some() {
         report.status = Status::Planned;
     }
     let mut report = KeysReport {
@@ -237,15 +202,68 @@ async fn look<C: Rekey>(
         new_column: new.column.clone(),
         is_new_column: !new.is_there,
         changed,
-        unverified,
-        first_unverified,
-        unkeyed,
-        first_unkeyed,
+        unverified: tally.unverified,
+        first_unverified: tally.first_unverified,
+        unkeyed: tally.unkeyed,
+        first_unkeyed: tally.first_unkeyed,
         rows: report,
     };
     refuse(&mut report, known, keys, &old, &moves, is_guess && marked.differing > 0);
     note(&mut report, known, &new);
     Ok(Look { report, column, moves, constraint })
+}
+
+/// What was found of the rows, one by one.
+#[derive(Default)]
+struct Tally {
+    rows: u64,
+    unverified: u64,
+    first_unverified: Vec<Unverified>,
+    unkeyed: u64,
+    first_unkeyed: Vec<Unverified>,
+}
+
+/// Makes every row's new key, and checks its old one.
+async fn tally<C: Rekey>(
+    connection: &mut C,
+    known: &Known,
+    old: &mut Maker,
+    new: &mut Maker,
+    most: usize,
+) -> Result<Tally, Error> {
+    let mut reads = vec![stored(old, known)?];
+    let (old_places, new_places) = (places(old, &mut reads), places(new, &mut reads));
+    // Where a row's new key is to stand, if it is there.
+    let taken = if new.is_there { Some(place(stored(new, known)?, &mut reads)) } else { None };
+    let mut tally = Tally::default();
+    let mut make = |values: &[Option<String>]| {
+        let of = |places: &[usize]| places.iter().map(|&at| &values[at]).collect::<Vec<_>>();
+        tally.rows += 1;
+        let stored = values[0].clone();
+        let key = new.key(&of(&new_places));
+        // A row that has its new key already was repaired before, or written since.
+        let has_new =
+            taken.is_some_and(|at| values[at].is_some() && key.as_ref().ok() == values[at].as_ref());
+        if !has_new {
+            let was = old.key_like(&of(&old_places), stored.as_ref());
+            if was.as_ref().ok() != stored.as_ref() {
+                tally.unverified += 1;
+                if tally.first_unverified.len() < most {
+                    let made = was.unwrap_or_else(|why| why);
+                    tally.first_unverified.push(Unverified { stored: stored.clone(), made });
+                }
+            }
+        }
+        let unmade = |why| {
+            tally.unkeyed += 1;
+            if tally.first_unkeyed.len() < most {
+                tally.first_unkeyed.push(Unverified { stored, made: why });
+            }
+        };
+        key.map_err(unmade).ok()
+    };
+    connection.give_keys(known, &reads, &mut make).await?;
+    Ok(tally)
 }
 
 fn constraint(known: &Known, column: &KeyColumn, report: &mut Report) -> Option<Constraint> {
