@@ -118,6 +118,7 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0811  the archive can't be written or read
   L0812  archived bytes are damaged or gone
   L0813  a replay is refused
+  L0851  a repair can't be made as asked
   L0901  a promise of landonce's own was broken
 
 "#]],
