@@ -340,7 +340,7 @@ async fn attempt<D: Connect>(
     };
     // One look without a lock, so that a redelivery writes nothing anywhere. The claim below is what decides.
     if let Some(settled) = connection.look_up(&claim.key()).await? {
-        if let Some(turn) = &turn {
+        if let Some(turn) = turn.as_ref().filter(|turn| turn.is_numbered) {
             // Once, that is a load which has landed since the look into the ledger; then the ledger knows of it by now.
             if tries.taken.as_ref() == Some(&claim.batch_id) {
                 return Err(turn.unknown_to_the_ledger(&claim));
@@ -396,7 +396,7 @@ async fn attempt<D: Connect>(
                 notes,
             }))
         }
-        Ok(Landed::Found(_)) if job.turn.is_some() => {
+        Ok(Landed::Found(_)) if job.turn.as_ref().is_some_and(|turn| turn.is_numbered) => {
             connection.rollback().await;
             Ok(None)
         }
@@ -551,8 +551,10 @@ pub(crate) async fn ingest_in<W: Work>(
     let job =
         Job { progress: options.progress.clone(), ..Job::new(pipeline, plan, batch, claim.clone(), turn)? };
     match land::land(work, &job, &mut false).await? {
-        Landed::Found(_) | Landed::Overtaken if job.turn.is_some() => Err(Error::overtaken(&claim.batch_id)),
-        Landed::Overtaken => Err(Error::internal("overtaken without a turn")),
+        Landed::Found(_) if job.turn.as_ref().is_some_and(|turn| turn.is_numbered) => {
+            Err(Error::overtaken(&claim.batch_id))
+        }
+        Landed::Overtaken => Err(Error::overtaken(&claim.batch_id)),
         Landed::Found(settled) => found(settled, &claim, &Tries::once()),
         Landed::New(outcome, notes) => {
             // Only the caller can commit, so this is before it; and a batch that had landed has kept nothing again.

@@ -3,8 +3,9 @@
 //!
 //! A batch of a period is known by the period and how many loads it has had (`2026-03-01#2`), never by its bytes alone: a
 //! restated day may be followed by the first version again, and both are to land. So it is with snapshots (`snapshot#7`), unless
-//! the sender gives each an id. The number is taken from the ledger
-//! without a lock; two runs that take the same one meet at the inbox, and the second goes again with what it finds.
+//! the sender gives each an id. The number is taken from the ledger without a lock; two runs that take the same one meet at
+//! the inbox, and the second goes again with what it finds. Snapshots under the sender's ids don't meet there: they do at the
+//! ledger, so that of two at once the second takes the first one's rows into account.
 
 use jiff::Timestamp;
 use landonce_core::period::Period;
@@ -32,6 +33,7 @@ pub(super) struct Of {
     start: i64,
     end: i64,
     period: Option<Period>,
+    is_numbered: bool,
 }
 
 /// A load of it.
@@ -41,6 +43,8 @@ pub(crate) struct Turn {
     start: i64,
     end: i64,
     is_of_period: bool,
+    /// The batch is known by the load; otherwise by the sender's id.
+    pub(super) is_numbered: bool,
     /// How many loads there have been.
     pub(super) loads: u64,
     /// The period was over when the run began, so that the payload can be all of it (C34).
@@ -55,6 +59,7 @@ impl Turn {
             start: of.start,
             end: of.end,
             is_of_period: of.period.is_some(),
+            is_numbered: of.is_numbered,
             loads,
             is_complete: of.period.as_ref().is_none_or(|period| period.is_over_at(began)),
         }
@@ -62,6 +67,9 @@ impl Turn {
 
     /// The load that the period holds, if this payload is that one and needs no other load.
     fn same<'e>(&self, entry: &'e Entry, base: &Claim, options: &Options) -> Option<&'e Loaded> {
+        if !self.is_numbered {
+            return None; // another id is another batch, whatever its bytes
+        }
         let loaded = entry.loaded.as_ref()?;
         // A partial load is due again once the period is over, also with the same bytes: then it is complete.
         let is_due = self.is_complete && !loaded.is_complete;
@@ -74,6 +82,9 @@ impl Turn {
 
     /// The claim of this load.
     pub(super) fn claim(&self, base: &Claim) -> Claim {
+        if !self.is_numbered {
+            return base.clone();
+        }
         Claim { batch_id: format!("{}#{}", self.label, self.loads + 1), ..base.clone() }
     }
 
@@ -113,7 +124,7 @@ impl Turn {
     }
 }
 
-/// What the batch is a load of; `None` when it is known by its id.
+/// What the batch is a load of; `None` when its records speak for themselves.
 pub(super) fn of(pipeline: &Pipeline, batch: &crate::Batch) -> Option<Of> {
     if let Some(period) = pipeline.period() {
         return Some(Of {
@@ -121,10 +132,17 @@ pub(super) fn of(pipeline: &Pipeline, batch: &crate::Batch) -> Option<Of> {
             start: period.start().as_microsecond(),
             end: period.end().as_microsecond(),
             period: Some(period.clone()),
+            is_numbered: true,
         });
     }
-    let is_numbered = matches!(pipeline.whole(), Some(Whole::Snapshot(_))) && !batch.has_own_id();
-    is_numbered.then(|| Of { label: "snapshot".to_owned(), start: 0, end: 0, period: None })
+    let is_snapshot = matches!(pipeline.whole(), Some(Whole::Snapshot(_)));
+    is_snapshot.then(|| Of {
+        label: "snapshot".to_owned(),
+        start: 0,
+        end: 0,
+        period: None,
+        is_numbered: !batch.has_own_id(),
+    })
 }
 
 /// Which load the batch is.
@@ -138,7 +156,7 @@ pub(super) async fn next<C: Connection>(
     let entry = connection.period(&base.pipeline, &of.label).await?;
     let turn = Turn::of(of, entry.as_ref().map_or(0, |entry| entry.loads), options);
     // A COMMIT without an answer is asked after by what it was to land as: another load may have come behind it.
-    let ours = tries.claimed.as_ref().filter(|_| tries.is_unanswered);
+    let ours = tries.claimed.as_ref().filter(|_| tries.is_unanswered && turn.is_numbered);
     let same = entry.as_ref().and_then(|entry| turn.same(entry, base, options));
     for (batch_id, is_ours) in [
         (ours.map(|claim| claim.batch_id.as_str()), true),
@@ -166,10 +184,13 @@ pub(super) async fn foresee<C: Connection>(
     let options = Options::default();
     let entry = connection.period(&base.pipeline, &of.label).await?;
     let turn = Turn::of(of, entry.as_ref().map_or(0, |entry| entry.loads), &options);
-    let Some(loaded) = entry.as_ref().and_then(|entry| turn.same(entry, base, &options)) else {
-        return Ok((turn, None));
+    let batch_id = if turn.is_numbered {
+        entry.as_ref().and_then(|entry| turn.same(entry, base, &options)).map(|loaded| &loaded.batch_id)
+    } else {
+        Some(&base.batch_id)
     };
-    let claim = Claim { batch_id: loaded.batch_id.clone(), ..base.clone() };
+    let Some(batch_id) = batch_id else { return Ok((turn, None)) };
+    let claim = Claim { batch_id: batch_id.clone(), ..base.clone() };
     let settled = connection.look_up(&claim.key()).await?;
     Ok((turn, settled))
 }

@@ -150,6 +150,10 @@ fn implausible(
 ) {
     let Plausible { rows, changed, retired, .. } = &of.plausible;
     let read = tally.outcome.read;
+    // Whatever else is allowed: an empty answer is how a broken source looks (C32).
+    if read == 0 && there.standing > 0 && of.absent != AbsentRow::Keep {
+        reasons.push(format!("it has no records, and {} rows are there", there.standing));
+    }
     if let (Some(share), Some(usual)) = (rows, median(&job.earlier))
         && (read as f64 - usual as f64).abs() > share * usual as f64
     {
