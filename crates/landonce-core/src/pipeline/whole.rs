@@ -225,7 +225,7 @@ pub(super) fn of_snapshot(spec: &WriteSpec) -> Checked<Whole> {
         changed: share("write.plausible.changed", given.changed.as_deref().unwrap_or(USUAL))?,
         retired: share("write.plausible.retired", given.retired.as_deref().unwrap_or(USUAL))?,
         nulls: nulls(given)?,
-        assertions: given.assert.clone(),
+        assertions: assertions(given)?,
     };
     Ok(Whole::Snapshot(SnapshotOf {
         absent,
@@ -258,6 +258,24 @@ fn nulls(spec: &PlausibleSpec) -> Checked<Vec<(String, f64)>> {
         }
     }
     Ok(nulls)
+}
+
+/// Queries, never a word that would end the batch's transaction under it.
+fn assertions(spec: &PlausibleSpec) -> Checked<Vec<String>> {
+    for text in &spec.assert {
+        let first = text.trim_start_matches(|c: char| c == '(' || c.is_whitespace());
+        let first = first.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        if !["select", "with", "values"].iter().any(|word| first.eq_ignore_ascii_case(word)) {
+            return fault(
+                "write.plausible.assert",
+                format!(
+                    "a query that gives one true or false is due, such as `SELECT count(*) > 0 FROM …`, not `{}`",
+                    shorten(text)
+                ),
+            );
+        }
+    }
+    Ok(spec.assert.clone())
 }
 
 /// A snapshot that takes rows away must be proved whole (J5): absence from what is cut means nothing.
