@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use landonce::held::{Although, Held, State};
-use landonce::{Pipeline, Progress, Store};
+use landonce::{Pipeline, Progress, Status, Store};
 use serde::Serialize;
 
 use crate::args::{AttemptArgs, OutputForm, StoreArgs, pipeline_store};
@@ -312,13 +312,16 @@ async fn release(
     }));
     let receipt = one.pipeline.release(&one.store, &held, although, &options).await;
     gate.settled();
-    let batch = BatchReport::landed(one.way(&held), &receipt?, started.elapsed());
+    let receipt = receipt?;
+    let is_held = receipt.status == Status::Held;
+    let batch = BatchReport::landed(one.way(&held), &receipt, started.elapsed());
     if form.is_json() {
         report::json(&batch)?;
     } else {
         report::print(&batch.paragraph())?;
     }
-    Ok(Exit::Fine)
+    // Its declaration may have become stricter since it was held.
+    Ok(if is_held { Exit::Findings } else { Exit::Fine })
 }
 
 #[derive(Serialize)]
