@@ -6,6 +6,7 @@
 pub(crate) mod absent;
 mod bench;
 pub(crate) mod deletes;
+pub(crate) mod held;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod names;
@@ -15,6 +16,7 @@ pub(crate) mod repairs;
 pub(crate) mod repeats;
 pub(crate) mod sameness;
 pub(crate) mod scopes;
+pub(crate) mod snapshots;
 pub(crate) mod transactions;
 pub(crate) mod values;
 pub(crate) mod versions;
@@ -33,6 +35,9 @@ macro_rules! every_promise {
                 a_new_row_of_a_change_has_what_it_brings;
             deletes: a_put_a_delete_and_a_put_keep_their_order, deleting_what_is_not_there_changes_nothing,
                 an_older_delete_is_stale, a_delete_of_the_same_version_deletes;
+            held: a_held_payload_is_kept_to_the_byte_and_once, a_decision_drops_the_payload, a_decision_goes_with_its_transaction,
+                what_was_let_in_is_held_again_and_what_was_rejected_stays, a_look_for_held_runs_needs_no_tables,
+                earlier_loads_come_newest_first_back_to_a_release, an_assertion_is_asked_and_writes_nothing;
             inbox: a_batch_is_claimed_once, a_claim_goes_with_its_transaction, a_look_needs_no_tables,
                 an_outcome_is_kept_as_it_was, a_batch_settles_once;
             ledger: a_load_is_entered_and_read_back, a_load_that_came_in_between_is_seen, a_failure_keeps_what_is_loaded,
@@ -49,6 +54,9 @@ macro_rules! every_promise {
             sameness: equal_content_under_another_id_is_told, equal_content_inside_a_batch_is_told;
             scopes: a_period_holds_exactly_the_batch, an_equal_period_is_not_touched, other_periods_and_owners_are_out_of_reach,
                 an_empty_batch_empties_its_period, a_row_that_came_in_between_is_out_of_reach_too;
+            snapshots: an_absent_row_is_marked_once_by_its_run, an_equal_row_that_comes_again_is_restored,
+                an_equal_snapshot_is_not_written, another_owners_rows_stand, without_a_tombstone_an_absent_row_is_deleted,
+                a_look_at_a_snapshot_counts_the_same;
             transactions: a_rollback_leaves_nothing, a_stage_can_be_closed_and_opened_again,
                 a_plan_sees_all_and_writes_nothing, a_plan_needs_no_table, a_plan_is_kept_from_writing,
                 tables_are_made_once;
