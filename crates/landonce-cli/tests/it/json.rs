@@ -29,11 +29,16 @@ exit 0
   "duplicates": 0,
   "quarantined": 0,
   "deleted": 0,
+  "removed": 0,
+  "retired": 0,
+  "restored": 0,
   "attempts": 1,
   "commit": "clean",
   "elapsed_ms": [MS],
   "kept": [],
   "kept_new": 0,
+  "withheld": 0,
+  "reasons": [],
   "same_content": {
     "count": 0,
     "samples": []
@@ -72,11 +77,16 @@ exit 2
   "duplicates": 0,
   "quarantined": 0,
   "deleted": 0,
+  "removed": 0,
+  "retired": 0,
+  "restored": 0,
   "attempts": 0,
   "commit": null,
   "elapsed_ms": [MS],
   "kept": [],
   "kept_new": 0,
+  "withheld": 0,
+  "reasons": [],
   "same_content": {
     "count": 0,
     "samples": []

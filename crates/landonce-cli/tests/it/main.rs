@@ -12,9 +12,12 @@ mod config_faults;
 #[cfg(feature = "failpoints")]
 mod crashed_periods;
 #[cfg(feature = "failpoints")]
+mod crashed_snapshots;
+#[cfg(feature = "failpoints")]
 mod crashes;
 mod deliveries;
 mod full_disk;
+mod held;
 mod interrupt;
 mod json;
 mod key;

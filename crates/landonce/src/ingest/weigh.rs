@@ -99,7 +99,7 @@ pub(super) fn before(
         inserted: classified.new,
         updated: classified.changed,
         unchanged: classified.unchanged,
-        quarantined: tally.bad_so_far(),
+        quarantined: tally.bad_so_far() + classified.conflicts,
         retired: if of.absent == AbsentRow::Retire { there.missing } else { 0 },
         removed: if of.absent == AbsentRow::Delete { there.missing } else { 0 },
         restored: there.returning,

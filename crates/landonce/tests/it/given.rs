@@ -17,7 +17,7 @@ enum Place {
 }
 
 /// Columns that name a time or a run: they may differ between two ways to one state.
-const RUN_COLUMNS: [(&str, &str); 10] = [
+const RUN_COLUMNS: [(&str, &str); 14] = [
     ("inbox", "claimed_at"),
     ("inbox", "settled_at"),
     ("inbox", "run_id"),
@@ -28,6 +28,10 @@ const RUN_COLUMNS: [(&str, &str); 10] = [
     ("ledger", "loaded_at"),
     ("ledger", "failed_run_id"),
     ("ledger", "failed_at"),
+    ("held", "run_id"),
+    ("held", "held_at"),
+    ("held", "decided_by"),
+    ("held", "decided_at"),
 ];
 
 impl Given {
@@ -81,8 +85,10 @@ impl Given {
         let targets: Vec<String> =
             dump.tables().filter(|name| !name.contains("landonce")).map(str::to_owned).collect();
         for target in targets {
-            if self.has_column(&target, "landonce_run_id").await {
-                dump = dump.without(&[(&target, "landonce_run_id")]);
+            for column in ["landonce_run_id", "retired_at", "retired_by"] {
+                if self.has_column(&target, column).await {
+                    dump = dump.without(&[(&target, column)]);
+                }
             }
         }
         dump

@@ -23,4 +23,5 @@ mod replay;
 mod rights;
 mod rounds;
 mod sender_ids;
+mod snapshots;
 mod twins;
