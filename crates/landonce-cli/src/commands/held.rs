@@ -287,7 +287,7 @@ async fn show(one: &One, samples: usize, form: OutputForm) -> Result<Exit, Failu
         text.push_str(&format!("  why       {}\n", report::line(reason)));
     }
     if let Some(plan) = &plan {
-        text.push_str("\nA release would do this now:\n");
+        text.push_str("\nDelivered now; a release lands it all the same:\n");
         text.push_str(&plan.paragraph());
     }
     report::print(&text)?;

@@ -42,6 +42,8 @@ pub(crate) struct BatchReport {
     reasons: Vec<String>,
     same_content: SameContent,
     error: Option<ErrorReport>,
+    #[serde(skip)]
+    is_payload_kept: bool,
 }
 
 /// Which load of which period it is.
@@ -124,6 +126,7 @@ impl BatchReport {
             reasons: notes.reasons.clone(),
             same_content: SameContent::new(notes),
             error: None,
+            is_payload_kept: notes.is_payload_kept,
         }
     }
 
@@ -154,6 +157,7 @@ impl BatchReport {
             reasons: Vec::new(),
             same_content: SameContent::default(),
             error: Some(ErrorReport::new(failure)),
+            is_payload_kept: false,
         }
     }
 
@@ -218,7 +222,7 @@ impl BatchReport {
         for reason in &self.reasons {
             out.push_str(&format!("  why       {}\n", plain::line(reason)));
         }
-        if self.is_held() {
+        if self.is_payload_kept {
             let id = short(self.batch_id.as_deref().unwrap_or_default());
             out.push_str(&format!(
                 "  next      its payload is kept: `landonce held show PIPELINE.yaml {id}`, then `held release` or `held reject`\n"

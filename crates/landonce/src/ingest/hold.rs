@@ -1,6 +1,6 @@
 //! Holding a run: its transaction has been rolled back, and its payload is kept for a person to look at (J5).
 
-use landonce_store::held::Hold;
+use landonce_store::held::{Hold, State};
 use landonce_store::seam::Connection;
 
 use super::{Job, Tries};
@@ -28,6 +28,10 @@ pub(super) async fn keep<C: Connection>(
         attempts: tries.attempts,
         commit: Commit::Clean,
         period: None,
-        notes: Notes { reasons: hold.reasons, ..Notes::default() },
+        notes: Notes {
+            reasons: hold.reasons,
+            is_payload_kept: state == State::Held,
+            ..Notes::default()
+        },
     })
 }
