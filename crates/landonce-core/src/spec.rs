@@ -258,7 +258,9 @@ pub struct QuarantineSpec {
 impl Spec {
     /// Parses a pipeline file's text.
     pub fn parse(yaml: &str) -> Result<Self, SpecError> {
-        serde_saphyr::from_str(yaml).map_err(|error| SpecError::new(&error))
+        // An owner of the name `NO`, or `007`, is a text, as written: YAML 1.1 would make false and 7 of them.
+        let options = serde_saphyr::options! { strict_booleans: true, leading_zero_numbers_as_strings: true };
+        serde_saphyr::from_str_with_options(yaml, options).map_err(|error| SpecError::new(&error))
     }
 
     /// The JSON Schema of pipeline files, pretty-printed (committed as `docs/reference/pipeline.schema.json`).

@@ -41,6 +41,18 @@ source: {format: csv, csv: {delimiter: ';', nulls: [NA]}}
     assert_eq!(spec.source.csv.nulls, ["NA"]);
 }
 
+#[test]
+fn an_owner_is_the_text_that_is_written() {
+    let owner = |value: &str| {
+        let yaml =
+            format!("pipeline: p\nidentity: [id]\ntarget: {{table: t}}\nwrite: {{owner: {{of: {value}}}}}\n");
+        Spec::parse(&yaml).unwrap().write.owner.0.remove(0).1
+    };
+    for text in ["NO", "y", "off", "007", "7", "true", "false", "'true'", "a b"] {
+        assert_eq!(owner(text), text.trim_matches('\''));
+    }
+}
+
 fn told(yaml: &str) -> String {
     Spec::parse(yaml).unwrap_err().to_string()
 }

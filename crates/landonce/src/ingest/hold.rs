@@ -28,10 +28,6 @@ pub(super) async fn keep<C: Connection>(
         attempts: tries.attempts,
         commit: Commit::Clean,
         period: None,
-        notes: Notes {
-            reasons: hold.reasons,
-            is_payload_kept: state == State::Held,
-            ..Notes::default()
-        },
+        notes: Notes { reasons: hold.reasons, is_payload_kept: state == State::Held, ..Notes::default() },
     })
 }
