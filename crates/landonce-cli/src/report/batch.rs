@@ -118,7 +118,7 @@ impl BatchReport {
             store: way.store,
             outcome: receipt.outcome,
             attempts: receipt.attempts,
-            commit: Some(receipt.commit.as_str()),
+            commit: (receipt.status != Status::Held).then(|| receipt.commit.as_str()),
             elapsed_ms: elapsed.as_millis() as u64,
             kept: notes.kept.iter().map(RecordReport::new).collect(),
             kept_new: notes.kept_new,

@@ -98,7 +98,7 @@ exit 1
   "retired": 7,
   "restored": 0,
   "attempts": 1,
-  "commit": "clean",
+  "commit": null,
   "elapsed_ms": [MS],
   "kept": [],
   "kept_new": 0,
