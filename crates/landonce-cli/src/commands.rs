@@ -4,6 +4,7 @@ mod archive;
 mod audit;
 mod backfill;
 mod completions;
+mod derive;
 mod explain;
 mod held;
 mod init;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Status(status::Args),
     /// Show bad records that were kept aside, or deliver them again.
     Quarantine(quarantine::Args),
+    /// Compute derived tables where batches have changed their base, or prove that they are equal to their queries.
+    Derive(derive::Args),
     /// Look at snapshots that were held, and release or reject them.
     Held(held::Args),
     /// Apply batches out of the archive: what never landed, again, or into another table.
@@ -81,6 +84,8 @@ pub(crate) enum Job {
     Status(status::Job),
     /// `quarantine …`
     Quarantine(quarantine::Job),
+    /// `derive`
+    Derive(derive::Job),
     /// `held …`
     Held(held::Job),
     /// `replay`
@@ -113,6 +118,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Key(args) => Job::Key(key::validate(args)?),
         Command::Status(args) => Job::Status(status::validate(&args)?),
         Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
+        Command::Derive(args) => Job::Derive(derive::validate(&args)?),
         Command::Held(args) => Job::Held(held::validate(args)?),
         Command::Replay(args) => Job::Replay(replay::validate(args)?),
         Command::Archive(args) => Job::Archive(archive::validate(args)?),
@@ -136,6 +142,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Key(job) => key::run(job, form).await,
         Job::Status(job) => status::run(job, form).await,
         Job::Quarantine(job) => quarantine::run(job, form, gate).await,
+        Job::Derive(job) => derive::run(job, form, &gate).await,
         Job::Held(job) => held::run(job, form, gate).await,
         Job::Replay(job) => replay::run(job, form, &gate).await,
         Job::Archive(job) => archive::run(job, form).await,

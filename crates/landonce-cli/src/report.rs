@@ -2,6 +2,7 @@
 
 mod batch;
 mod counts;
+mod derived;
 mod failed;
 mod out;
 mod periods;
@@ -16,6 +17,7 @@ use crate::interrupt::{IsWritten, Signal};
 
 pub(crate) use batch::{BackfillReport, BatchReport, Batches, LoadReport, Way};
 pub(crate) use counts::{counts, moment, short};
+pub(crate) use derived::{CheckReport, DerivedReport, WithDerived};
 pub(crate) use failed::{ErrorReport, tell as failure};
 pub(crate) use out::{bytes, copy, json, print, say};
 pub(crate) use periods::PeriodsReport;

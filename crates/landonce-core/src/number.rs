@@ -1,5 +1,7 @@
 //! Exact decimals from their lexemes. Never a float: 9007199254740993 and …992 are two numbers, 1, 1.0 and 1e0 one.
 
+mod sum;
+
 use std::borrow::Cow;
 
 /// An exact decimal: `digits × 10^exponent`. Two spellings of one number give equal values.

@@ -3,6 +3,7 @@
 mod archive;
 mod check;
 mod complete;
+mod derive;
 mod whole;
 
 pub use archive::Archive;
@@ -11,12 +12,13 @@ use crate::canonical::Exclusions;
 use crate::column::Type;
 use crate::period::Period;
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
-pub(crate) use whole::fits;
+pub use whole::fits;
 pub use whole::{AbsentRow, PeriodOf, Plausible, SnapshotOf, Whole};
 
 use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
 
 pub use complete::{Proof, SideFile};
+pub use derive::{Base, Derived, Part, QUARTER, Query};
 
 /// A declared pipeline.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub struct Pipeline {
     pub(crate) target: Target,
     pub(crate) write: Write,
     pub(crate) on_bad: OnBad,
+    /// Each behind what it is computed from.
+    pub(crate) derived: Vec<Derived>,
     /// The period of this run, once it is given.
     pub(crate) period: Option<Period>,
     pub(crate) archive: Option<Archive>,
@@ -236,6 +240,11 @@ impl Pipeline {
     /// What a bad record does.
     pub fn on_bad(&self) -> OnBad {
         self.on_bad
+    }
+
+    /// The tables that are computed from the target, each behind what it is computed from.
+    pub fn derived(&self) -> &[Derived] {
+        &self.derived
     }
 
     /// Where each batch's source bytes are kept, if anywhere.

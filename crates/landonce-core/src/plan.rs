@@ -12,7 +12,8 @@ mod resolve;
 mod scope;
 mod shape;
 
-pub use resolve::{PlanError, resolve};
+pub use resolve::{PlanError, derived, resolve};
+pub(crate) use scope::days;
 pub use scope::{Bound, Owned, Scope, Span, Tombstone};
 pub use shape::{ShapeColumn, TableShape, UniqueIndex};
 

@@ -5,6 +5,7 @@
 mod archive;
 mod column;
 mod complete;
+mod derive;
 mod fault;
 mod identity;
 mod whole;
@@ -17,6 +18,7 @@ pub use column::{ColumnSpec, ColumnsSpec};
 pub use complete::{
     CompleteSpec, CountSpec, MarkerRecordSpec, MarkerSpec, ProofMap, ProofSpec, ProofWord, SideFileSpec,
 };
+pub use derive::DeriveSpec;
 pub use fault::SpecError;
 pub use identity::{
     AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
@@ -49,6 +51,9 @@ pub struct Spec {
     /// What a bad record does.
     #[serde(default)]
     pub on_bad_record: OnBadSpec,
+    /// Tables that are computed from the target, period by period.
+    #[serde(default)]
+    pub derive: Vec<DeriveSpec>,
     /// Where each batch's source bytes are kept before it lands; nowhere when left out.
     #[serde(default)]
     pub archive: Option<ArchiveSpec>,

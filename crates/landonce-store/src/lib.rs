@@ -1,11 +1,12 @@
 //! The transaction seam of landonce: the only crate that knows a database's dialect.
 //!
-//! - [`seam`] is the contract, verb by verb; [`inbox`], [`ledger`] and [`quarantine`] are the nouns it speaks of.
+//! - [`seam`] is the contract, verb by verb; [`inbox`], [`ledger`], [`due`] and [`quarantine`] are the nouns it speaks of.
 //! - [`repair`] is the other contract: how rows that should not be there are marked, written down and deleted.
 //! - `sqlite/` and `postgres/` keep it, with mirrored files: know one, know both.
 //! - [`error`] carries the code that decides about a retry.
 #![warn(missing_docs)]
 
+pub mod due;
 pub mod error;
 pub mod held;
 pub mod inbox;

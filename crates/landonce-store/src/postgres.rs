@@ -3,8 +3,9 @@
 //! - [`Database`] is a place to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
 //! - `stage.rs` tells a batch's records apart, `write.rs` and `straight.rs` write them, `savepoint.rs` finds the rows
 //!   that the server refuses; their SQL comes from `render.rs`, their bytes from `rows.rs` and `wire.rs`.
-//! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `quarantine.rs` and `report.rs`
-//!   keep landonce's own; `repair.rs` mends tables that others have broken.
+//! - `catalog.rs` reads the server's catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `due.rs`, `quarantine.rs` and
+//!   `report.rs` keep landonce's own; `derive.rs` computes derived tables, `repair.rs` mends tables that others have
+//!   broken.
 //!
 //! Everything lives inside one transaction: settings are SET LOCAL, tables are ON COMMIT DROP, statements unnamed. So a
 //! pooler in transaction mode can stand in between.
@@ -12,6 +13,8 @@
 mod address;
 mod catalog;
 mod connect;
+mod derive;
+mod due;
 mod errors;
 mod facts;
 mod held;

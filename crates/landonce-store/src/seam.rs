@@ -16,6 +16,8 @@
 //!
 //! Every store passes the one conformance suite in `tests/it/`; a difference is a listed skip with a reason.
 
+mod derives;
+
 use landonce_core::outcome::Outcome;
 use landonce_core::plan::{StageColumn, TableName, TablePlan, TableShape};
 use landonce_core::value::Value;
@@ -26,6 +28,8 @@ use crate::held::{Hold, State};
 use crate::inbox::{Claim, Claimed, InboxKey, Settled};
 use crate::ledger::{Entry, Failure, Load};
 use crate::quarantine::BadRow;
+
+pub use derives::{Applied, Compared, Computed, Derives, Difference, Fault, Look};
 
 /// Where and how to write: a transaction that writes, or one that the database itself keeps from writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +133,7 @@ pub trait Rows: Send + 'static {
     async_fn_in_trait,
     reason = "internal seam, called with concrete types: auto traits are inferred there"
 )]
-pub trait Work {
+pub trait Work: Derives {
     /// The store's form of rows.
     type Rows: Rows;
     /// What makes such rows, on whichever thread decodes.

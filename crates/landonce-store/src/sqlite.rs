@@ -3,14 +3,17 @@
 //! - [`Database`] is a file to connect to, [`Session`] a connection of its own, [`Joined`] a caller's transaction.
 //! - `stage.rs` tells a batch's records apart, `fold.rs` decides between those of one identity, `sameness.rs` finds equal content, `write.rs` writes; their
 //!   SQL comes from `render.rs`, their values from `rows.rs`, and what SQL can't compare from `functions.rs`.
-//! - `catalog.rs` reads the catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `quarantine.rs` and `report.rs` keep
-//!   landonce's own; `repair.rs` mends tables that others have broken.
+//! - `catalog.rs` reads the catalogue, `migrate.rs` makes tables, `inbox.rs`, `ledger.rs`, `due.rs`, `quarantine.rs` and
+//!   `report.rs` keep landonce's own; `derive.rs` computes derived tables, `repair.rs` mends tables that others have
+//!   broken.
 //!
 //! The seam is async and SQLite isn't: the verbs block, and their futures are ready at once. Whoever calls them does so on
 //! a thread that may block.
 
 mod catalog;
 mod connect;
+mod derive;
+mod due;
 mod errors;
 mod fold;
 mod functions;

@@ -98,6 +98,10 @@ pub(crate) enum Repr {
         if *.rows == 1 { "row" } else { "rows" }
     )]
     EmptyPeriod { source_name: String, period: String, rows: u64, table: String },
+    #[error(
+        "`{table}`, period {period}: the query {told}. Nothing of this period was written, and it stays due"
+    )]
+    DerivedRows { table: String, period: String, told: String },
     #[error(transparent)]
     Store(#[from] landonce_store::Error),
     #[error("gave up after {attempts} attempts in {} ms; the last one: {last}", .elapsed_ms)]
@@ -168,7 +172,7 @@ impl Error {
     pub fn kind(&self) -> Kind {
         match &*self.0 {
             Repr::Spec { .. } | Repr::Pipeline { .. } | Repr::Declaration(_) => Kind::Pipeline,
-            Repr::Plan(_) => Kind::Target,
+            Repr::Plan(_) | Repr::DerivedRows { .. } => Kind::Target,
             Repr::Payload(PayloadError::NoSpace { .. })
             | Repr::Decode { source: DecodeError::NoSpace { .. }, .. } => Kind::NoSpace,
             Repr::Payload(_) | Repr::Decode { .. } | Repr::EmptyPeriod { .. } | Repr::Incomplete { .. } => {
@@ -198,6 +202,7 @@ impl Error {
         match (&*self.0, self.kind()) {
             (Repr::Spec { .. }, _) => Code::L0101,
             (_, Kind::Pipeline) => Code::L0102,
+            (Repr::DerivedRows { .. }, _) => Code::L0202,
             (_, Kind::Target) => Code::L0201,
             (Repr::Payload(PayloadError::Changed { .. }), _) => Code::L0303,
             (Repr::Incomplete { .. }, _) => Code::L0305,

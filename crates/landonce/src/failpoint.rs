@@ -24,6 +24,9 @@ pub const ALL: &[&str] = &[
 /// A repair's, in the order of its transaction.
 pub const REPAIR: &[&str] = &["repair_marked", "repair_changed", "repair_scripted", "repair_committed"];
 
+/// Those of pipelines with derived tables: behind a batch's marks, then in each period's transaction.
+pub const DERIVE: &[&str] = &["marked", "base_owned", "computed", "applied", "derived"];
+
 /// At a failpoint: when `LANDONCE_FAILPOINT` names it, says so on stderr and stops there for ever, to be killed. `written:3` is
 /// the third time that the process comes to `written`.
 #[cfg(feature = "failpoints")]
@@ -31,7 +34,10 @@ pub fn at(name: &str) {
     use std::sync::atomic::{AtomicU32, Ordering};
     static TIMES: AtomicU32 = AtomicU32::new(0);
 
-    debug_assert!(ALL.contains(&name) || REPAIR.contains(&name), "{name} isn't listed");
+    debug_assert!(
+        ALL.contains(&name) || REPAIR.contains(&name) || DERIVE.contains(&name),
+        "{name} isn't listed"
+    );
     let Ok(wanted) = std::env::var("LANDONCE_FAILPOINT") else { return };
     let (wanted_name, nth) = wanted.split_once(':').unwrap_or((&wanted, "1"));
     if wanted_name == name && TIMES.fetch_add(1, Ordering::Relaxed) + 1 >= nth.parse().unwrap_or(1) {

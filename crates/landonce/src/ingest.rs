@@ -5,6 +5,7 @@ mod copies;
 mod feed;
 mod hold;
 mod land;
+pub(crate) mod marks;
 mod repeats;
 mod rounds;
 mod tally;

@@ -8,10 +8,11 @@ use landonce_core::pipeline::{Pipeline as Declared, PipelineError};
 use landonce_core::spec::Spec;
 
 use crate::batch::Batch;
+use crate::derive::{Checked, Derivation, Deriving};
 use crate::error::{Error, Repr};
 use crate::ingest::{Options, Preview};
 use crate::receipt::Receipt;
-use crate::store::Store;
+use crate::store::{Pending, Store};
 
 /// A declared pipeline, checked and ready. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -161,6 +162,27 @@ impl Pipeline {
         options: &Options,
     ) -> Result<Receipt, Error> {
         transaction.ingest(&self.declared, batch, options).await
+    }
+
+    /// Computes the periods of the derived tables that batches have marked as due. Whatever fails, the marks are left, and the
+    /// next call finishes.
+    pub fn derive<'a>(&'a self, store: &'a Store) -> Pending<'a, Vec<Derivation>> {
+        Box::pin(async move { self.derive_with(store, &Deriving::default()).await })
+    }
+
+    /// [`Pipeline::derive`], with options.
+    pub fn derive_with<'a>(
+        &'a self,
+        store: &'a Store,
+        options: &'a Deriving,
+    ) -> Pending<'a, Vec<Derivation>> {
+        store.derive(&self.declared, options)
+    }
+
+    /// Proves that the derived tables are equal to their queries over their bases, period by period; or says where they aren't.
+    /// Writes nothing.
+    pub fn check_derived<'a>(&'a self, store: &'a Store) -> Pending<'a, Vec<Checked>> {
+        store.check_derived(&self.declared)
     }
 
     /// What a run would do: counts and the first `samples` changes. Writes nothing, not even in landonce's own tables; the

@@ -2,6 +2,7 @@
 //! nobody needs to know which.
 
 mod callers;
+mod derives;
 mod look;
 
 use std::pin::Pin;
@@ -18,6 +19,7 @@ use landonce_store::{postgres, sqlite};
 use uuid::Uuid;
 
 use crate::batch::Batch;
+use crate::derive;
 use crate::error::{Error, Repr};
 use crate::ingest::{self, Connect, Options, Preview};
 use crate::pipeline::Pipeline;
@@ -66,7 +68,7 @@ async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
 }
 
 /// The pipeline with some period, if it needs one: the table is the same for all of them.
-fn any_period(pipeline: &Declared) -> Result<Declared, Error> {
+pub(crate) fn any_period(pipeline: &Declared) -> Result<Declared, Error> {
     let bound = match pipeline.calendar() {
         Some(calendar) if pipeline.period().is_none() => {
             let any = calendar
@@ -214,7 +216,7 @@ impl Store {
         })
     }
 
-    /// Makes landonce's own tables, and the pipeline's target if there is none.
+    /// Makes landonce's own tables, and the pipeline's target and derived tables if there are none.
     pub fn set_up<'a>(&'a self, pipeline: &'a Pipeline) -> Pending<'a, ()> {
         Box::pin(async move {
             async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
@@ -223,6 +225,13 @@ impl Store {
                 let plan = plan::resolve(&any_period(pipeline)?, shape.as_ref())?;
                 if plan.create {
                     connection.create_target(&plan).await?;
+                }
+                for derived in pipeline.derived() {
+                    let shape = connection.shape(&derived.table).await?;
+                    let plan = plan::derived(derived, shape.as_ref(), &derive::any_period(derived)?)?;
+                    if plan.create {
+                        connection.create_target(&plan).await?;
+                    }
                 }
                 Ok(())
             }
@@ -240,20 +249,22 @@ impl Store {
     /// The DDL of landonce's own tables, and of the pipeline's target as landonce would make it: for a DBA. Connects to
     /// nothing.
     pub fn setup_sql(&self, pipeline: Option<&Pipeline>) -> Result<String, Error> {
-        let plan =
-            pipeline.map(|pipeline| Ok::<_, Error>(plan::resolve(&any_period(pipeline.declared())?, None)?));
-        let plan = plan.transpose()?;
-        let (mut sql, target) = match &self.0 {
-            Backend::Sqlite(_) => {
-                (sqlite::setup_sql(), plan.as_ref().map(sqlite::create_target_sql).transpose()?)
+        let mut plans = Vec::new();
+        if let Some(pipeline) = pipeline.map(Pipeline::declared) {
+            plans.push(plan::resolve(&any_period(pipeline)?, None)?);
+            for derived in pipeline.derived() {
+                plans.push(plan::derived(derived, None, &derive::any_period(derived)?)?);
             }
-            Backend::Postgres(_) => {
-                (postgres::setup_sql(), plan.as_ref().map(postgres::create_target_sql).transpose()?)
-            }
+        }
+        let (mut sql, made): (String, fn(&plan::TablePlan) -> landonce_store::Result<String>) = match &self.0
+        {
+            Backend::Sqlite(_) => (sqlite::setup_sql(), sqlite::create_target_sql),
+            Backend::Postgres(_) => (postgres::setup_sql(), postgres::create_target_sql),
         };
-        if let Some(target) = target {
-            sql.push('\n');
-            sql.push_str(&target);
+        for (nth, plan) in plans.iter().enumerate() {
+            // The first statement of a script ends where the next one begins.
+            sql.push_str(if nth == 0 || sql.trim_end().ends_with(';') { "\n" } else { ";\n\n" });
+            sql.push_str(&made(plan)?);
         }
         Ok(sql)
     }

@@ -158,6 +158,7 @@ impl DeclareArgs {
                 ..WriteSpec::default()
             },
             on_bad_record: self.on_bad.clone().unwrap_or_default(),
+            derive: Vec::new(),
             archive: None,
         };
         Ok(Pipeline::from_spec(spec)?)

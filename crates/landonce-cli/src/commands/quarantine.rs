@@ -14,8 +14,9 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt::Gate;
 use crate::place;
-use crate::report::{self, BatchReport, Table, Way};
+use crate::report::{self, BatchReport, Table, Way, WithDerived};
 
+use super::derive;
 use entry::EntryReport;
 
 /// `landonce quarantine`
@@ -187,6 +188,11 @@ async fn retry(
     }));
     let retried = pipeline.retry_quarantine(store, &options).await?;
     gate.settled();
+    let derived = if pipeline.declared().derived().is_empty() {
+        None
+    } else {
+        derive::unless_stopped(pipeline, store, &derive::deriving(&options), &gate).await?
+    };
     let Some(Retried { receipt, entries, landed }) = retried else {
         if form.is_json() {
             report::json(&RetryReport { status: "nothing_open", entries: 0, landed: 0, batch: None })?;
@@ -202,10 +208,12 @@ async fn retry(
     let batch = BatchReport::landed(way, &receipt, started.elapsed());
     if form.is_json() {
         let status = if is_rest { "some_still_bad" } else { "all_landed" };
-        report::json(&RetryReport { status, entries, landed, batch: Some(batch) })?;
+        let told = RetryReport { status, entries, landed, batch: Some(batch) };
+        report::json(&WithDerived { told, derived: derived.as_ref() })?;
     } else {
         report::print(&batch.paragraph())?;
         report::print(&format!("{landed} of {entries} kept records have landed now\n"))?;
+        report::print(&derived.map(|derived| derived.lines()).unwrap_or_default())?;
     }
     Ok(if is_rest { Exit::Findings } else { Exit::Fine })
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use jiff::Timestamp;
 use landonce::{Batch, Options, Receipt, Store};
 
+use super::derive;
 use crate::args::{AttemptArgs, Delivery, DeliveryArgs, OutputForm, StoreArgs};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -13,7 +14,7 @@ use crate::input::Input;
 use crate::interrupt::Gate;
 use crate::place;
 use crate::progress::Bar;
-use crate::report::{self, BatchReport, Batches, Way};
+use crate::report::{self, BatchReport, Batches, DerivedReport, Way, WithDerived};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,6 +36,10 @@ pub(crate) struct Args {
     #[arg(long)]
     stop_on_failure: bool,
 
+    /// Leave the derived tables for the next run, or for `landonce derive`; the periods stay due.
+    #[arg(long)]
+    no_derive: bool,
+
     /// No progress bar; there is none anyway unless stderr is a terminal.
     #[arg(long)]
     no_progress: bool,
@@ -51,6 +56,7 @@ pub(crate) struct Job {
     store: Store,
     options: OptionsOf,
     is_stopping_on_failure: bool,
+    derives: bool,
     has_progress: bool,
 }
 
@@ -65,11 +71,13 @@ impl std::fmt::Debug for OptionsOf {
 
 pub(super) fn validate(args: Args) -> Result<Job, Failure> {
     let delivery = args.delivery.resolve()?;
+    let derives = !args.no_derive && !delivery.pipeline.declared().derived().is_empty();
     Ok(Job {
         store: place::choose(&args.store, Some(&delivery.pipeline))?,
         delivery,
         options: OptionsOf(args.attempts.options()),
         is_stopping_on_failure: args.stop_on_failure,
+        derives,
         has_progress: !args.no_progress,
     })
 }
@@ -97,13 +105,20 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
         }
         done.push(batch);
     }
-    match done.as_slice() {
-        [one] if is_one && form.is_json() => report::json(one)?,
-        many if form.is_json() => report::json(&Batches::new(many))?,
-        many if !is_one => report::print(&Batches::new(many).total(inputs.len() - many.len()))?,
+    if !form.is_json() && !is_one {
+        report::print(&Batches::new(&done).total(inputs.len() - done.len()))?;
+    }
+    let (derived, could_derive) = job.derive(&done, gate).await;
+    let derived = derived.as_ref();
+    match (done.as_slice(), derived) {
+        ([one], derived) if is_one && form.is_json() => report::json(&WithDerived { told: one, derived })?,
+        (many, derived) if form.is_json() => {
+            report::json(&WithDerived { told: Batches::new(many), derived })?;
+        }
+        (_, Some(derived)) => report::print(&derived.lines())?,
         _ => {}
     }
-    Ok(if done.iter().any(BatchReport::is_failed) {
+    Ok(if !could_derive || done.iter().any(BatchReport::is_failed) {
         Exit::CouldNot
     } else if done.iter().any(BatchReport::is_held) {
         Exit::Findings
@@ -113,6 +128,23 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
 }
 
 impl Job {
+    /// Derives behind the batches, also behind skipped ones: a run before may have been cut short in between. Returns what
+    /// became of it, and whether it could be done.
+    async fn derive(&self, done: &[BatchReport], gate: &Gate) -> (Option<DerivedReport>, bool) {
+        // Where no batch could land, nothing new is due, and the same failure would be told twice.
+        if !self.derives || gate.is_stopping() || done.iter().all(BatchReport::is_failed) {
+            return (None, true);
+        }
+        let options = derive::deriving(&self.options.0);
+        match derive::unless_stopped(&self.delivery.pipeline, &self.store, &options, gate).await {
+            Ok(derived) => (derived, true),
+            Err(failure) => {
+                report::failure(&failure);
+                (Some(DerivedReport::failed(&failure)), false)
+            }
+        }
+    }
+
     /// Lands one batch and says what became of it.
     async fn land(&self, input: &Input, gate: &Gate) -> (BatchReport, Option<Failure>) {
         let started = Instant::now();

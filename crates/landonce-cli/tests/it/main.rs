@@ -16,6 +16,7 @@ mod crashed_snapshots;
 #[cfg(feature = "failpoints")]
 mod crashes;
 mod deliveries;
+mod derived;
 mod full_disk;
 mod held;
 mod interrupt;

@@ -99,6 +99,7 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0101  the pipeline file doesn't parse
   L0102  the pipeline makes no sense as a whole
   L0201  the pipeline doesn't fit the table
+  L0202  a derived table's query gives rows that it can't have
   L0301  the payload can't be read
   L0302  the payload isn't whole, or isn't of its format
   L0303  the file changed while it was being read

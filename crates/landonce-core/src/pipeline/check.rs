@@ -2,7 +2,7 @@
 
 use super::{
     Archive, Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError,
-    Rest, Source, Target, Write, whole,
+    Rest, Source, Target, Write, derive, whole,
 };
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 use crate::spec::{
@@ -36,6 +36,7 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
     volatile.extend(spec.volatile);
     let target = target(spec.target)?;
     let write = write(spec.write)?;
+    let derived = derive::resolve(spec.derive, &target)?;
     let archive = spec.archive.map(Archive::new).transpose()?;
     let pipeline = Pipeline {
         name,
@@ -45,6 +46,7 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
         target,
         write,
         on_bad: on_bad(&spec.on_bad_record)?,
+        derived,
         period: None,
         archive,
     };
@@ -349,7 +351,7 @@ fn across(pipeline: &Pipeline) -> Checked<()> {
     Ok(())
 }
 
-fn name(key: &'static str, name: &str) -> Checked<()> {
+pub(super) fn name(key: &'static str, name: &str) -> Checked<()> {
     if name.is_empty() || name.contains('\0') {
         return fault(key, "a name can't be empty or hold U+0000");
     }
@@ -365,7 +367,7 @@ fn name(key: &'static str, name: &str) -> Checked<()> {
     Ok(())
 }
 
-fn names_are_distinct(key: &'static str, names: &[String]) -> Checked<()> {
+pub(super) fn names_are_distinct(key: &'static str, names: &[String]) -> Checked<()> {
     if names.is_empty() {
         return if key == "target.columns" { Ok(()) } else { fault(key, "at least one field is due") };
     }

@@ -399,7 +399,7 @@ fn owners_fit(pipeline: &Pipeline) -> Checked<()> {
 }
 
 /// Whether a column's type tells which period a row is in.
-pub(crate) fn fits(ty: &Type, every: Every) -> bool {
+pub fn fits(ty: &Type, every: Every) -> bool {
     match ty {
         Type::Timestamptz => true,
         Type::Date | Type::Timestamp => every.holds_whole_days(),

@@ -1,5 +1,6 @@
 //! A pipeline held against a catalogue: which columns, which match, which guard; or why it can't be.
 
+mod derived;
 mod scope;
 
 use super::{
@@ -7,6 +8,8 @@ use super::{
 };
 use crate::column::Type;
 use crate::pipeline::{DeclaredForm, IdentityFrom, Pipeline, Rest, Whole};
+
+pub use derived::derived;
 
 /// The name of the JSON column for fields without a column, when nobody declares another.
 const PAYLOAD: &str = "payload";

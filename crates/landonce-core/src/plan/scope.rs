@@ -1,5 +1,11 @@
 //! What a run speaks for: the rows of one period, perhaps of one owner, in place of single records.
 
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::Offset;
+
+use crate::column::Type;
+use crate::period::{Calendar, Period};
 use crate::time;
 use crate::value::Value;
 
@@ -56,6 +62,21 @@ pub struct Tombstone {
 }
 
 impl Span {
+    /// The rows of a period by a column of this type. Civil times are read as the zone's own.
+    pub fn of(column: usize, ty: &Type, period: &Period) -> Self {
+        let (start, end) = match ty {
+            Type::Date => (Bound::Date(days(period.date())), Bound::Date(days(period.until()))),
+            Type::Timestamp => {
+                (Bound::Timestamp(midnight(period.date())), Bound::Timestamp(midnight(period.until())))
+            }
+            _ => (
+                Bound::Timestamptz(period.start().as_microsecond()),
+                Bound::Timestamptz(period.end().as_microsecond()),
+            ),
+        };
+        Self { column, start, end }
+    }
+
     /// Whether a value lies between the bounds: the start does, the end doesn't.
     pub fn holds(&self, value: &Value<'_>) -> bool {
         Bound::of(value).is_some_and(|at| self.start <= at && at < self.end)
@@ -73,6 +94,18 @@ impl Bound {
         }
     }
 
+    /// The period of a calendar that it is in.
+    pub fn period(self, calendar: &Calendar) -> Option<Period> {
+        let period = match self {
+            Self::Timestamptz(micros) => calendar.containing(Timestamp::from_microsecond(micros).ok()?),
+            Self::Date(days) => calendar.containing_date(date(days)?),
+            Self::Timestamp(micros) => {
+                calendar.containing_date(date(micros.div_euclid(DAY).try_into().ok()?)?)
+            }
+        };
+        period.ok()
+    }
+
     /// The value as SQLite keeps it and PostgreSQL reads it: digits, `-`, `:`, `T`, `.` and `Z` only.
     pub fn text(self) -> String {
         let mut text = String::new();
@@ -85,9 +118,36 @@ impl Bound {
     }
 }
 
+/// A day's microseconds.
+const DAY: i64 = 86_400_000_000;
+
+/// Days since 1970-01-01.
+pub(crate) fn days(date: Date) -> i32 {
+    (midnight(date) / DAY) as i32
+}
+
+/// Microseconds from 1970-01-01T00:00:00 to a date's 00:00, as if all days had 24 hours.
+fn midnight(date: Date) -> i64 {
+    // Years 1 to 9999 fit by far; a date outside them is no period's.
+    Offset::UTC
+        .to_timestamp(DateTime::from_parts(date, Time::midnight()))
+        .map_or(0, Timestamp::as_microsecond)
+}
+
+fn date(days: i32) -> Option<Date> {
+    Date::constant(1970, 1, 1).checked_add(jiff::Span::new().try_days(days).ok()?).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn days_count_from_1970_both_ways() {
+        assert_eq!(days(Date::constant(1970, 1, 2)), 1);
+        assert_eq!(days(Date::constant(1969, 12, 31)), -1);
+        assert_eq!(days(Date::constant(1, 1, 1)), -719_162);
+    }
 
     #[test]
     fn a_span_is_half_open_and_holds_its_own_kind_only() {

@@ -4,16 +4,13 @@
 
 use std::borrow::Cow;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-
 use super::convert;
 use crate::bad_record::{BadKind, BadRecord, shorten};
 use crate::column::Type;
 use crate::json::Tape;
 use crate::period::{Calendar, Period};
 use crate::pipeline::Pipeline;
-use crate::plan::{From, Scope, Span, TablePlan};
+use crate::plan::{Bound, From, Scope, Span, TablePlan};
 use crate::value::Value;
 
 /// The rows that a run speaks for, as a test of values.
@@ -116,22 +113,8 @@ impl Whose {
 impl In {
     /// The label of the period that a value is in.
     fn other(&self, value: &Value<'_>) -> Option<String> {
-        let period = match value {
-            Value::Timestamptz(micros) => {
-                self.calendar.containing(Timestamp::from_microsecond(*micros).ok()?)
-            }
-            Value::Date(days) => self.calendar.containing_date(date(*days)?),
-            Value::Timestamp(micros) => {
-                self.calendar.containing_date(date(micros.div_euclid(86_400_000_000).try_into().ok()?)?)
-            }
-            _ => return None,
-        };
-        period.ok().map(|period| period.label().to_owned())
+        Bound::of(value)?.period(&self.calendar).map(|period| period.label().to_owned())
     }
-}
-
-fn date(days: i32) -> Option<Date> {
-    Date::constant(1970, 1, 1).checked_add(jiff::Span::new().try_days(days).ok()?).ok()
 }
 
 /// A declared text as the column's type spells it, so that the stores compare with what they hold: a UUID in small letters, a

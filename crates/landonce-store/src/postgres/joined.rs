@@ -76,7 +76,11 @@ impl<'c> Joined<'c> {
         (&self.link, held)
     }
 
-    fn open(&mut self) -> Result<(&Link<'c>, &mut Open)> {
+    pub(super) fn link(&self) -> &Link<'c> {
+        &self.link
+    }
+
+    pub(super) fn open(&mut self) -> Result<(&Link<'c>, &mut Open)> {
         let (link, held) = self.held();
         let open = held.open.as_mut().ok_or_else(|| Error::refused("there is no open stage"))?;
         Ok((link, open))
@@ -84,7 +88,7 @@ impl<'c> Joined<'c> {
 
     /// For the verbs that write more than temporary tables: before the stage is open, a plan's transaction isn't
     /// read-only yet.
-    async fn writing(&mut self) -> Result<&Link<'c>> {
+    pub(super) async fn writing(&mut self) -> Result<&Link<'c>> {
         let is_joined = matches!(self.held, Hold::Own(_));
         let (link, held) = self.held();
         if held.access == Access::ReadOnly {

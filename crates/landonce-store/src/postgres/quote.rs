@@ -30,9 +30,20 @@ pub(super) fn table(table: &TableName) -> Result<String> {
     }
 }
 
+/// A text as a literal, for what can't be a parameter.
+pub(super) fn literal(text: &str) -> String {
+    // E'…' reads backslashes whatever standard_conforming_strings says.
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_literal_ends_where_it_should() {
+        assert_eq!(literal("a'b\\"), r"E'a''b\\'");
+    }
 
     #[test]
     fn names_are_quoted_whatever_they_hold() {

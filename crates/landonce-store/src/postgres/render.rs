@@ -7,6 +7,7 @@
 //! The temporary tables' columns have names of our own (`c0`, `c1` …, `landonce_…`), so that no name of the target's can
 //! clash with them or shadow another.
 
+mod derive;
 mod history;
 mod scope;
 mod stage;
@@ -23,6 +24,7 @@ use super::quote;
 use super::wire::Wire;
 use crate::error::Result;
 
+pub(super) use derive::analyze_derived;
 pub(super) use stage::{class, close_cursor, count_todo, fetch};
 
 /// The stage: what the batch says of each record.
@@ -31,6 +33,8 @@ pub(super) const STAGE: &str = "pg_temp.landonce_stage";
 pub(super) const TODO: &str = "pg_temp.landonce_todo";
 /// A chunk of whole rows on its way into the target.
 pub(super) const ROWS: &str = "pg_temp.landonce_rows";
+/// The rows of a period of a derived table, as they were computed.
+pub(super) const DERIVED: &str = "pg_temp.landonce_derived";
 
 /// What the catalogue adds to a plan.
 #[derive(Debug, Clone)]

@@ -100,7 +100,7 @@ impl Open {
         })
     }
 
-    fn render(&self) -> Result<Render<'_>> {
+    pub(super) fn render(&self) -> Result<Render<'_>> {
         Render::new(&self.plan, &self.facts)
     }
 
@@ -187,6 +187,11 @@ impl Open {
 
     fn sorted(&self) -> Result<Sorted> {
         self.sorted.ok_or_else(|| Error::refused("the batch has not been compared with the target yet"))
+    }
+
+    /// The target had no row when the batch was compared with it.
+    pub(super) fn is_all_new(&self) -> Result<bool> {
+        Ok(self.sorted()?.is_all_new)
     }
 
     /// The next records that need something, in key order.
@@ -278,7 +283,7 @@ impl Open {
         Ok(Survey { standing: standing as u64, returning: returning as u64 })
     }
 
-    fn owner(&self) -> Vec<(&(dyn ToSql + Sync), Pg)> {
+    pub(super) fn owner(&self) -> Vec<(&(dyn ToSql + Sync), Pg)> {
         let scope = self.plan.scope.iter();
         scope.flat_map(|scope| &scope.owner).map(|owned| (&owned.value as _, Pg::TEXT)).collect()
     }

@@ -1,7 +1,9 @@
-//! The three comparisons that SQL can't do exactly, as functions of the connection: JSON by value, decimals by value,
-//! and one JSON object put over another.
+//! What SQL can't do exactly, as functions of the connection: JSON compared by value, decimals by value, one JSON object put
+//! over another; and sums of decimals for the queries of derived tables (`sums.rs`).
 //!
-//! None of them fails: what can't be read as JSON or as a number (somebody else wrote it) is equal to itself only.
+//! No comparison fails: what can't be read as JSON or as a number (somebody else wrote it) is equal to itself only.
+
+mod sums;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -41,7 +43,8 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
         })?;
         connection.create_scalar_function(DECIMAL_CMP, 2, flags, |context| {
             Ok(with_two(context, |a, b| Some(compare_decimals(a?, b?)? as i64)))
-        })
+        })?;
+        sums::register(connection)
     };
     make().map_err(during(doing))
 }

@@ -71,14 +71,18 @@ impl<'c> Joined<'c> {
         }
     }
 
-    fn open(&mut self) -> Result<(&'c Connection, &mut Open)> {
+    pub(super) const fn connection(&self) -> &'c Connection {
+        self.connection
+    }
+
+    pub(super) fn open(&mut self) -> Result<(&'c Connection, &mut Open)> {
         let connection = self.connection;
         let open = self.held().open.as_mut().ok_or_else(|| Error::refused("there is no open stage"))?;
         Ok((connection, open))
     }
 
     /// For the verbs that write more than temporary tables.
-    fn writing(&mut self) -> Result<&'c Connection> {
+    pub(super) fn writing(&mut self) -> Result<&'c Connection> {
         if self.held().access == Access::ReadOnly {
             return Err(Error::refused("a plan only looks: nothing may be written in its transaction"));
         }

@@ -12,11 +12,12 @@ use super::render::Render;
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 4] = [
+const MIGRATIONS: [(&str, &str); 5] = [
     ("0001_inbox", include_str!("../../migrations/sqlite/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/sqlite/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/sqlite/0003_ledger.sql")),
     ("0004_held", include_str!("../../migrations/sqlite/0004_held.sql")),
+    ("0005_due", include_str!("../../migrations/sqlite/0005_due.sql")),
 ];
 
 /// What migrations stand on: the list of those that have been applied here.
@@ -147,7 +148,7 @@ mod tests {
         migrate(&connection).unwrap();
         connection.execute("INSERT INTO landonce_migration (version, name) VALUES (99, 'x')", []).unwrap();
         let error = migrate(&connection).unwrap_err();
-        assert!(error.to_string().contains("version 99 of them and this landonce knows 3"), "{error}");
+        assert!(error.to_string().contains("version 99 of them and this landonce knows 5"), "{error}");
         assert!(connection.is_autocommit());
     }
 

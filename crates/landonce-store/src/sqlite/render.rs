@@ -5,6 +5,7 @@
 //! clash with them. Values are never in the text: they are bound, `?n` being the n-th column of the rows that a
 //! statement is run with.
 
+mod derive;
 mod history;
 mod scope;
 #[cfg(test)]
@@ -18,12 +19,17 @@ use super::catalog::{Affinity, Facts};
 use super::functions::{DECIMAL_CMP, JSON_EQ, MERGE};
 use crate::error::{Error, Result};
 
+pub(super) use derive::drop_derived;
 pub(super) use tables::drop_stage;
 
 /// The stage: what the batch says of each record.
 pub(super) const STAGE: &str = "temp.landonce_stage";
 /// The staged records that need something done, in key order.
 pub(super) const TODO: &str = "temp.landonce_todo";
+/// The rows of a period of a derived table, as its query gives them.
+pub(super) const RAW: &str = "temp.landonce_raw";
+/// The same in the table's own types.
+pub(super) const DERIVED: &str = "temp.landonce_derived";
 
 /// The classes of records, as the statements spell them.
 pub(super) mod class {

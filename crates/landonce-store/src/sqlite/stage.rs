@@ -263,7 +263,7 @@ impl Open {
     }
 
     /// As the columns hold them: a boolean is 1 or 0, and the texts of numbers become numbers by the column's affinity.
-    fn owner(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn owner(&self) -> impl Iterator<Item = &str> {
         let owned = self.plan.scope.iter().flat_map(|scope| &scope.owner);
         owned.map(|owned| match (&self.plan.columns[owned.column].ty, owned.value.as_str()) {
             (Type::Boolean, "true") => "1",

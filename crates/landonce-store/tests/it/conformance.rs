@@ -6,6 +6,7 @@
 pub(crate) mod absent;
 mod bench;
 pub(crate) mod deletes;
+pub(crate) mod derives;
 pub(crate) mod held;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
@@ -35,6 +36,8 @@ macro_rules! every_promise {
                 a_new_row_of_a_change_has_what_it_brings;
             deletes: a_put_a_delete_and_a_put_keep_their_order, deleting_what_is_not_there_changes_nothing,
                 an_older_delete_is_stale, a_delete_of_the_same_version_deletes;
+            derives: the_old_and_the_new_values_of_what_changes_are_told, a_mark_goes_with_its_transaction_and_is_taken_once,
+                a_period_is_applied_as_the_difference_that_it_is, rows_that_can_not_be_a_periods_are_told;
             held: a_held_payload_is_kept_to_the_byte_and_once, a_decision_drops_the_payload, a_decision_goes_with_its_transaction,
                 what_was_let_in_is_held_again_and_what_was_rejected_stays, a_look_for_held_runs_needs_no_tables,
                 earlier_loads_come_newest_first_back_to_a_release, an_assertion_is_asked_and_writes_nothing;

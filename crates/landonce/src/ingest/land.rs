@@ -16,7 +16,7 @@ use landonce_store::seam::{Class, Classified, Place, Refused, Todo, Work, Writte
 use super::build::{self, Built};
 use super::feed::{self, Fed, Input};
 use super::tally::Tally;
-use super::{Job, Progress, rounds, weigh};
+use super::{Job, Progress, marks, rounds, weigh};
 use crate::decode::Texts;
 use crate::error::{Error, Repr};
 use crate::failpoint;
@@ -45,6 +45,7 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     *is_claimed = true;
     failpoint::at("claimed");
     let mut tally = Tally::new(job);
+    marks::begin(work, job, &mut tally.touched).await?;
 
     // 2. stage: what identifies each record and tells that it changed. Bad records are listed, or kept.
     work.open_stage(&job.plan).await?;
@@ -64,7 +65,8 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     tally.check()?;
     failpoint::at("bad_kept");
 
-    // 5. outbox: no pipeline has notifications yet.
+    // 5. marks: the periods that derived tables are due for. Outbox: no pipeline has notifications yet.
+    marks::leave(work, job, &tally.touched).await?;
     // 6. settle: the outcome goes into the claimed row.
     let resolved = tally.resolved();
     weigh::after(work, job, &tally).await?;

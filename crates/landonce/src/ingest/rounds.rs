@@ -14,11 +14,11 @@ use landonce_core::record::{RecordReader, Wanted};
 use landonce_store::seam::{Classified, Place, Refused, Survey, Work};
 use tokio::sync::mpsc;
 
-use super::Job;
 use super::feed::Input;
 use super::land::{Staged, stage, tell_apart, write};
 use super::tally::Tally;
 use super::weigh::{self, There};
+use super::{Job, marks};
 use crate::decode::{DecodeError, Texts};
 use crate::error::{Error, Repr};
 
@@ -75,6 +75,7 @@ async fn round<W: Work>(
         tally.notes.same_content_samples =
             same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
     }
+    marks::before(work, &mut tally.touched, classified).await?;
     if is_first && job.plan.scope.is_some() {
         vanish(work, job, tally, classified).await?;
     }
@@ -82,8 +83,10 @@ async fn round<W: Work>(
     if classified.deletes > 0 {
         let deleted = work.delete().await?;
         tally.outcome.deleted += deleted;
-        tally.outcome.unchanged += classified.deletes - deleted; // gone meanwhile: nothing left to delete
+        // Gone meanwhile: nothing left to delete. Or come meanwhile: told apart as nothing to delete, and deleted after all.
+        tally.outcome.unchanged = (tally.outcome.unchanged + classified.deletes).saturating_sub(deleted);
     }
+    marks::after(work, &mut tally.touched, classified).await?;
     Ok(refused)
 }
 
@@ -124,6 +127,9 @@ pub(super) async fn vanish<W: Work>(
     if !tally.knows_all() {
         tally.notes.withheld = missing;
         return Ok(());
+    }
+    if !job.is_preview {
+        marks::vanishing(work, &mut tally.touched).await?;
     }
     let gone = if job.is_preview { missing } else { work.remove_missing(job.claim.run_id).await? };
     if job.plan.tombstone.is_some() {

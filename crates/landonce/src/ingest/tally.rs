@@ -10,6 +10,7 @@ use landonce_store::seam::{Place, Refused, Work};
 
 use super::Job;
 use super::feed::Bad;
+use super::marks::Touched;
 use crate::complete::{self, Completeness};
 use crate::decode::Texts;
 use crate::error::{Error, Located, Repr};
@@ -23,6 +24,7 @@ pub(super) struct Tally<'j> {
     job: &'j Job,
     pub(super) outcome: Outcome,
     pub(super) notes: Notes,
+    pub(super) touched: Touched,
     bad: u64,
     found: Vec<Located>,
     /// The numbers of the bad records, when the batch is made of quarantine entries.
@@ -41,6 +43,7 @@ impl<'j> Tally<'j> {
             job,
             outcome: Outcome::default(),
             notes: Notes::default(),
+            touched: Touched::default(),
             bad: 0,
             found: Vec::new(),
             still_bad: HashSet::new(),

@@ -9,6 +9,7 @@ mod bad_records;
 mod callers_transaction;
 mod complete;
 mod deliveries;
+mod derived;
 mod existing_tables;
 mod history;
 mod keys_and_values;

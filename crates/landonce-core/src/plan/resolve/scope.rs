@@ -1,13 +1,9 @@
 //! The rows that a run speaks for, as bounds and values of columns.
 
-use jiff::civil::{Date, DateTime};
-use jiff::tz::Offset;
-
 use super::Resolved;
-use crate::column::Type;
 use crate::period::Period;
 use crate::pipeline::{PeriodOf, Pipeline, Whole, fits};
-use crate::plan::{Bound, From, Owned, PlanColumn, Scope, Span};
+use crate::plan::{From, Owned, PlanColumn, Scope, Span};
 use crate::record;
 
 pub(super) fn resolve(pipeline: &Pipeline, columns: &[PlanColumn]) -> Resolved<Option<Scope>> {
@@ -52,40 +48,5 @@ fn span(of: &PeriodOf, period: &Period, columns: &[PlanColumn]) -> Resolved<Span
             if period.every().holds_whole_days() { "date, timestamptz or timestamp" } else { "timestamptz" };
         return Err(format!("`write.period.field`: `{field}` is {ty}; {due} is due"));
     }
-    let bounds = match ty {
-        Type::Date => (Bound::Date(days(period.date())), Bound::Date(days(period.until()))),
-        Type::Timestamp => {
-            (Bound::Timestamp(midnight(period.date())), Bound::Timestamp(midnight(period.until())))
-        }
-        _ => (
-            Bound::Timestamptz(period.start().as_microsecond()),
-            Bound::Timestamptz(period.end().as_microsecond()),
-        ),
-    };
-    Ok(Span { column, start: bounds.0, end: bounds.1 })
-}
-
-/// Days since 1970-01-01.
-fn days(date: Date) -> i32 {
-    (midnight(date) / 86_400_000_000) as i32
-}
-
-/// Microseconds from 1970-01-01T00:00:00 to a date's 00:00, as if all days had 24 hours.
-fn midnight(date: Date) -> i64 {
-    // Years 1 to 9999 fit by far; a date outside them is no period's.
-    Offset::UTC
-        .to_timestamp(DateTime::from_parts(date, jiff::civil::Time::midnight()))
-        .map_or(0, jiff::Timestamp::as_microsecond)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_count_from_1970_both_ways() {
-        assert_eq!(days(Date::constant(1970, 1, 2)), 1);
-        assert_eq!(days(Date::constant(1969, 12, 31)), -1);
-        assert_eq!(days(Date::constant(1, 1, 1)), -719_162);
-    }
+    Ok(Span::of(column, ty, period))
 }

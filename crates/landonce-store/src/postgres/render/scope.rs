@@ -90,7 +90,7 @@ WITH doomed AS MATERIALIZED (
         ))
     }
 
-    fn is_missing(&self, scope: &Scope) -> String {
+    pub(super) fn is_missing(&self, scope: &Scope) -> String {
         let mut tests = self.inside(scope);
         if let Some(retired_at) = &self.retired_at {
             tests.push(format!("t.{retired_at} IS NULL"));
@@ -118,7 +118,11 @@ WITH doomed AS MATERIALIZED (
 
     /// Half-open; the bounds have no character that would need quoting.
     fn between(&self, t: &str, column: usize, start: Bound, end: Bound) -> String {
-        let name = &self.names[column];
+        self.holds(&format!("{t}.{}", self.names[column]), column, start, end)
+    }
+
+    /// A value of a column lies between two bounds.
+    pub(super) fn holds(&self, value: &str, column: usize, start: Bound, end: Bound) -> String {
         let planned = &self.plan.columns[column];
         let sql_type = planned.sql_type.as_deref().unwrap_or(match planned.ty {
             Type::Date => "date",
@@ -126,6 +130,6 @@ WITH doomed AS MATERIALIZED (
             _ => "timestamptz",
         });
         let literal = |bound: Bound| format!("CAST('{}' AS {sql_type})", bound.text());
-        format!("{t}.{name} >= {} AND {t}.{name} < {}", literal(start), literal(end))
+        format!("{value} >= {} AND {value} < {}", literal(start), literal(end))
     }
 }

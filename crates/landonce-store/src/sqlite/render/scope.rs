@@ -60,7 +60,7 @@ impl Render<'_> {
         ))
     }
 
-    fn is_missing(&self, scope: &Scope) -> String {
+    pub(super) fn is_missing(&self, scope: &Scope) -> String {
         let mut tests = self.inside(scope);
         if let Some(retired_at) = &self.retired_at {
             tests.push(format!("t.{retired_at} IS NULL"));
@@ -91,10 +91,14 @@ impl Render<'_> {
 
     /// Half-open. Times have one width, so their texts are in the order of time; they need no quoting. A text of another form
     /// (another writer's `2026-03-02 00:00:00`) isn't in that order: it lies in no period, and is never taken for a row of one.
-    fn between(&self, column: usize, start: Bound, end: Bound) -> String {
-        let name = &self.names[column];
+    pub(super) fn between(&self, column: usize, start: Bound, end: Bound) -> String {
+        self.holds(&format!("t.{}", self.names[column]), start, end)
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as a part of between")]
+    pub(super) fn holds(&self, value: &str, start: Bound, end: Bound) -> String {
         let form: String =
             start.text().chars().map(|one| if one.is_ascii_digit() { '?' } else { one }).collect();
-        format!("t.{name} >= '{}' AND t.{name} < '{}' AND t.{name} GLOB '{form}'", start.text(), end.text())
+        format!("{value} >= '{}' AND {value} < '{}' AND {value} GLOB '{form}'", start.text(), end.text())
     }
 }

@@ -93,7 +93,7 @@ pub(in crate::sqlite) fn drop_stage() -> String {
 }
 
 /// The type of a column that landonce makes. A strict table takes no other class, and TEXT alters no digit.
-fn made(ty: &Type) -> &'static str {
+pub(super) fn made(ty: &Type) -> &'static str {
     match ty {
         Type::Integer { .. } | Type::Boolean => "INTEGER",
         Type::Float { .. } => "REAL",

@@ -34,7 +34,13 @@ async fn eight_at_once_on_an_empty_database_all_succeed() {
     .await;
     assert_eq!(
         bench.rows("SELECT version, name FROM landonce.migration ORDER BY 1").await,
-        [["1", "0001_inbox"], ["2", "0002_quarantine"], ["3", "0003_ledger"], ["4", "0004_held"]]
+        [
+            ["1", "0001_inbox"],
+            ["2", "0002_quarantine"],
+            ["3", "0003_ledger"],
+            ["4", "0004_held"],
+            ["5", "0005_due"]
+        ]
     );
     let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'things'::regclass";
     assert_eq!(bench.rows(indexes).await, [["2"]], "the key, and the digest for equal content");
@@ -91,7 +97,7 @@ async fn a_database_of_a_newer_landonce_is_refused() {
     connection.migrate().await.unwrap();
     bench.run("INSERT INTO landonce.migration (version, name) VALUES (99, 'x')").await;
     let error = connection.migrate().await.unwrap_err();
-    assert!(error.to_string().contains("version 99 of them and this landonce knows 4"), "{error}");
+    assert!(error.to_string().contains("version 99 of them and this landonce knows 5"), "{error}");
 }
 
 #[tokio::test]
