@@ -15,6 +15,7 @@
 //! row of the user's in memory.
 
 pub mod keys;
+pub mod lost;
 
 use std::time::Duration;
 

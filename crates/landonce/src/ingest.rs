@@ -35,6 +35,7 @@ use copies::Copies;
 use land::Landed;
 use turn::{Next, Turn};
 use weigh::Nulls;
+pub(crate) use weigh::{EARLIER, median};
 
 /// How a batch is ingested.
 #[derive(Clone, Default)]

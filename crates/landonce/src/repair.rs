@@ -6,12 +6,14 @@
 //! - [`Dedupe`] finds rows that are one by their natural key, keeps the one that was first, points references at it, and adds
 //!   the constraint that was missing.
 //! - [`Keys`] gives every row the key that another declaration of its identity makes.
+//! - [`Lost`] finds loads that fell short and took rows away, and brings the rows back.
 
 mod act;
 mod constraint;
 mod dedupe;
 mod keep;
 mod keys;
+mod lost;
 mod pointing;
 mod report;
 mod script;
@@ -29,6 +31,7 @@ use crate::pipeline::Pipeline;
 use crate::store::{Pending, Store};
 
 pub use landonce_store::repair::Keep;
+pub use lost::{BeforeLoad, FullPayload, LostLoad, LostReport};
 pub use report::{
     Added, Cell, ClashingRows, ConstraintReport, KeptBy, KeysReport, ReferenceReport, Report, ShownGroup,
     Status, Unverified,
@@ -135,8 +138,44 @@ impl Keys {
     }
 }
 
+/// Loads of a pipeline that fell short of the ones before them and took rows away: the rows come back.
+#[derive(Debug, Clone)]
+pub struct Lost {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// How far below the median of the loads before it a load is too far: 0.2 is a fifth.
+    pub share: f64,
+    /// Only the load of this run, whether it fell short or not.
+    pub load: Option<Uuid>,
+}
+
+impl Lost {
+    /// What is lost. Writes nothing; the database itself is told to refuse writes.
+    pub fn plan<'a>(&'a self, store: &'a Store, options: &'a Options) -> Pending<'a, LostReport> {
+        store.lost(self, options, Access::ReadOnly)
+    }
+
+    /// Brings back the rows that such loads have retired, in one transaction. Rows that were deleted are not in the table:
+    /// [`Lost::land`].
+    pub fn apply<'a>(&'a self, store: &'a Store, options: &'a Options) -> Pending<'a, LostReport> {
+        store.lost(self, options, Access::Write)
+    }
+
+    /// Lands a full payload, if something is lost: as any load of the pipeline, released. There is no script for it.
+    pub fn land<'a>(
+        &'a self,
+        store: &'a Store,
+        payload: &'a FullPayload,
+        options: &'a Options,
+        attempts: &'a crate::ingest::Options,
+    ) -> Pending<'a, LostReport> {
+        Box::pin(lost::land(store, self, payload, options, attempts))
+    }
+}
+
 pub(crate) use dedupe::dedupe;
 pub(crate) use keys::rekey;
+pub(crate) use lost::lost;
 
 /// A repair that can't be made as asked.
 fn refused(message: impl Into<String>) -> Error {

@@ -202,6 +202,28 @@ impl Store {
         })
     }
 
+    pub(crate) fn lost<'a>(
+        &'a self,
+        lost: &'a repair::Lost,
+        options: &'a repair::Options,
+        access: Access,
+    ) -> Pending<'a, repair::LostReport> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    repair::lost(database.connect().await?, lost, options, access).await
+                }
+                Backend::Sqlite(database) => {
+                    let (database, lost, options) = (database.clone(), lost.clone(), options.clone());
+                    blocking(move || async move {
+                        repair::lost(database.open(access)?, &lost, &options, access).await
+                    })
+                    .await
+                }
+            }
+        })
+    }
+
     /// Makes or upgrades landonce's own tables; safe at any time, also by several processes at once. Every run does it by
     /// itself where it has the rights.
     pub fn migrate(&self) -> Pending<'_, ()> {

@@ -2,6 +2,7 @@
 
 mod dedupe;
 mod keys;
+mod lost;
 mod show;
 
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ enum Command {
     Dedupe(Box<dedupe::Args>),
     /// Give every row the key that another declaration of its identity makes.
     Keys(Box<keys::Args>),
+    /// Find loads that fell short of the ones before and took rows away, and bring the rows back.
+    Lost(Box<lost::Args>),
 }
 
 /// How any repair is made.
@@ -84,12 +87,15 @@ pub(crate) enum Job {
     Dedupe(dedupe::Job),
     /// `keys`
     Keys(keys::Job),
+    /// `lost`
+    Lost(Box<lost::Job>),
 }
 
 pub(super) fn validate(args: Args) -> Result<Job, Failure> {
     match args.command {
         Command::Dedupe(args) => dedupe::validate(*args).map(Job::Dedupe),
         Command::Keys(args) => keys::validate(*args).map(Job::Keys),
+        Command::Lost(args) => lost::validate(*args).map(Box::new).map(Job::Lost),
     }
 }
 
@@ -97,5 +103,6 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
     match job {
         Job::Dedupe(job) => dedupe::run(job, form, &gate).await,
         Job::Keys(job) => keys::run(job, form, &gate).await,
+        Job::Lost(job) => lost::run(*job, form, &gate).await,
     }
 }

@@ -10,6 +10,7 @@ use super::link::{Link, Params};
 use crate::error::{Error, Result};
 use crate::held::{self, Held, Hold, State};
 use crate::inbox::{InboxKey, Settled};
+use crate::repair::lost::Load;
 
 /// One that was decided is held again when it comes again; one that waits, or was rejected, stays as it is.
 const HOLD: &str = "\
@@ -104,6 +105,21 @@ pub(super) async fn earlier(link: &Link<'_>, pipeline: &str, most: usize) -> Res
         }
     }
     Ok(settled)
+}
+
+/// All batches of a pipeline, oldest first, each with whether a person has released it.
+pub(super) async fn landed(link: &Link<'_>, pipeline: &str) -> Result<Vec<Load>> {
+    let sql = format!(
+        "SELECT {SETTLED}, (SELECT count(*) > 0 FROM landonce.held h WHERE h.decided_by = landonce.inbox.run_id AND h.state = 'released')\n\
+         FROM landonce.inbox WHERE pipeline = $1 AND outcome IS NOT NULL ORDER BY settled_at, key"
+    );
+    match link.query("looking at earlier loads", &sql, &[(&pipeline, Pg::TEXT)]).await {
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
+        rows => rows?
+            .iter()
+            .map(|row| Ok(Load { settled: inbox::settled(row)?, is_released: row.get(7) }))
+            .collect(),
+    }
 }
 
 fn read(row: &Row) -> Result<Held> {

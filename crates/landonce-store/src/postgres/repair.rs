@@ -2,6 +2,7 @@
 
 mod keys;
 mod known;
+mod lost;
 mod render;
 mod scripted;
 #[cfg(test)]

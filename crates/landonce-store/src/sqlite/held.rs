@@ -9,6 +9,7 @@ use super::inbox::{Found, is_there, uuid, with_tables};
 use crate::error::Result;
 use crate::held::{self, Held, Hold, State};
 use crate::inbox::{InboxKey, Settled};
+use crate::repair::lost::Load;
 
 /// One that was decided is held again when it comes again; one that waits, or was rejected, stays as it is.
 const HOLD: &str = "\
@@ -114,6 +115,27 @@ pub(super) fn earlier(connection: &Connection, pipeline: &str, most: usize) -> R
         }
     }
     Ok(settled)
+}
+
+/// All batches of a pipeline, oldest first, each with whether a person has released it.
+pub(super) fn landed(connection: &Connection, pipeline: &str) -> Result<Vec<Load>> {
+    let doing = "looking at earlier loads";
+    let read = || {
+        if !is_there(connection, "landonce_inbox")? || !is_there(connection, "landonce_held")? {
+            return Ok(Vec::new());
+        }
+        let sql = "SELECT i.pipeline, i.batch_id, i.batch_digest, i.run_id, i.source, i.outcome, i.settled_at, \
+                   EXISTS (SELECT 1 FROM main.landonce_held h WHERE h.decided_by = i.run_id AND h.state = 'released') \
+                   FROM main.landonce_inbox i WHERE i.pipeline = ?1 AND i.settled_at IS NOT NULL ORDER BY i.settled_at, i.key";
+        let mut statement = connection.prepare_cached(sql)?;
+        let rows = statement.query_map([pipeline], |row| Ok((Found::read(row)?, row.get::<_, bool>(7)?)))?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()
+    };
+    let found = read().map_err(during(doing))?;
+    found
+        .into_iter()
+        .map(|(found, is_released)| Ok(Load { settled: found.settled()?, is_released }))
+        .collect()
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<held::Row> {

@@ -3,6 +3,7 @@
 mod keys;
 mod known;
 mod literal;
+mod lost;
 mod render;
 mod scripted;
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::complete::Completeness;
 use crate::error::{Error, Repr};
 
 /// How many earlier loads the median is taken of.
-pub(super) const EARLIER: usize = 7;
+pub(crate) const EARLIER: usize = 7;
 
 /// How many of a payload's records have NULL where the pipeline asks.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ fn percent(share: f64) -> String {
 }
 
 /// The middle one; of an even number the lower of the two, which is a number of records that has really come.
-fn median(reads: &[u64]) -> Option<u64> {
+pub(crate) fn median(reads: &[u64]) -> Option<u64> {
     let mut sorted = reads.to_vec();
     sorted.sort_unstable();
     sorted.get(sorted.len().saturating_sub(1) / 2).copied()

@@ -184,7 +184,7 @@ fn shown(group: &ShownGroup) -> String {
     out
 }
 
-fn cell(cell: &Cell) -> String {
+pub(super) fn cell(cell: &Cell) -> String {
     format!("{}={}", line(&cell.column), value_of(cell.value.as_deref()))
 }
 
@@ -198,7 +198,7 @@ fn value_of(value: Option<&str>) -> String {
     format!("{start}…")
 }
 
-fn plural(count: u64, noun: &str) -> String {
+pub(super) fn plural(count: u64, noun: &str) -> String {
     match (count, noun) {
         (1, _) => format!("1 {noun}"),
         (_, "identity") => format!("{count} identities"),
