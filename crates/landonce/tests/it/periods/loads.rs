@@ -160,7 +160,7 @@ async fn what_a_period_can_not_have_is_refused(given: Given) {
     load(&given, &keeping, A, &[row(1, A, "a"), r#"{"id":6,"at":"never"}"#.to_owned()]).await.unwrap();
     for retried in [keeping.clone(), keeping.in_period(A).unwrap()] {
         let told = retried.retry_quarantine(&given.store, &patient()).await.unwrap_err().to_string();
-        assert!(told.contains("run the period again"), "{told}");
+        assert!(told.contains("deliver the payload again"), "{told}");
     }
     let bound = days().in_period(A).unwrap().in_period(B).unwrap_err().to_string();
     assert!(bound.contains("the pipeline of 2026-03-01 already"), "{bound}");
