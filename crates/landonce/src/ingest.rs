@@ -496,15 +496,12 @@ pub(crate) async fn preview<C: Connection>(
 ) -> Result<Preview, Error> {
     turn::check(pipeline, batch)?;
     let base = claim(pipeline, batch, Uuid::nil());
-    let (claim, turn, landed_before) = match turn::of(pipeline, batch) {
-        Some(of) => {
-            let (turn, landed) = turn::foresee(&mut connection, &of, &base).await?;
-            (turn.claim(&base), Some(turn), landed)
-        }
-        None => {
-            let landed = connection.look_up(&base.key()).await?;
-            (base, None, landed)
-        }
+    let (claim, turn, landed_before) = if let Some(of) = turn::of(pipeline, batch) {
+        let (turn, landed) = turn::foresee(&mut connection, &of, &base).await?;
+        (turn.claim(&base), Some(turn), landed)
+    } else {
+        let landed = connection.look_up(&base.key()).await?;
+        (base, None, landed)
     };
     if let Some(settled) = &landed_before
         && settled.digest != claim.digest

@@ -158,17 +158,17 @@ struct HeldReport {
 
 impl HeldReport {
     fn new(held: &Held) -> Self {
-        let hold = &held.hold;
+        let what = &held.hold;
         Self {
-            id: hold.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
+            id: what.digest.iter().map(|byte| format!("{byte:02x}")).collect(),
             state: held.state.as_str(),
-            pipeline: hold.pipeline.clone(),
-            source: hold.source.clone(),
-            run_id: hold.run_id,
+            pipeline: what.pipeline.clone(),
+            source: what.source.clone(),
+            run_id: what.run_id,
             held_at: held.held_at.clone(),
-            is_complete: hold.is_complete,
-            reasons: hold.reasons.clone(),
-            outcome: hold.outcome,
+            is_complete: what.is_complete,
+            reasons: what.reasons.clone(),
+            outcome: what.outcome,
             decided_by: held.decided_by,
         }
     }

@@ -120,7 +120,7 @@ exit 1
 }
 
 #[test]
-fn a_held_run_is_listed_shown_and_released() {
+fn a_held_run_is_listed() {
     let folder = folder();
     said(
         &held(&folder, &["list", "p.yaml"]),
@@ -185,6 +185,12 @@ exit 1
 
 "#]],
     );
+}
+
+#[test]
+fn a_held_run_is_shown_and_released() {
+    let folder = folder();
+    folder.run(&["run", "p.yaml", "few.ndjson"]);
     said(
         &held(&folder, &["show", "p.yaml"]),
         str![[r#"
