@@ -76,12 +76,11 @@ impl Sink for Writer {
             position.push_str(&rounded(number, self.digits).to_plain());
         }
         position.push(']');
-        match &mut self.ring {
-            Some(ring) => ring.push(position),
-            None => {
-                self.separate();
-                self.out.push_str(&position);
-            }
+        if let Some(ring) = &mut self.ring {
+            ring.push(position);
+        } else {
+            self.separate();
+            self.out.push_str(&position);
         }
         Ok(())
     }
