@@ -143,7 +143,8 @@ fn shown(report: &LostReport) -> String {
         line(&report.pipeline),
         report.findings.len()
     ));
-    report.findings.iter().for_each(|load| say(finding(load)));
+    let is_done = report.status == Status::Applied;
+    report.findings.iter().for_each(|load| say(finding(load, is_done)));
     if report.made_up_for > 0 {
         say(format!(
             "  {} more fell short, and a full load since, or a repair, has made up for it",
@@ -164,6 +165,9 @@ fn shown(report: &LostReport) -> String {
         ),
         (Status::Applied, None, Some(outcome)) => format!("landed the full payload: {}", counts(outcome)),
         (Status::Applied, None, None) => "repaired".to_owned(),
+        (Status::Planned, ..) if report.findings.iter().all(|load| load.lost == 0) => {
+            "nothing was written; --apply with --from FILE or --from-archive lands a full payload".to_owned()
+        }
         (Status::Planned, ..) => "nothing was written; --apply does it".to_owned(),
         (Status::Refused, ..) => "nothing was written".to_owned(),
         (Status::Clean, ..) => "nothing is lost".to_owned(),
@@ -171,7 +175,7 @@ fn shown(report: &LostReport) -> String {
     out
 }
 
-fn finding(load: &LostLoad) -> String {
+fn finding(load: &LostLoad, is_done: bool) -> String {
     let median = load.median.map_or_else(
         || "nothing came before".to_owned(),
         |median| format!("the median of the {} before is {median}", plural(load.earlier, "load")),
@@ -187,9 +191,10 @@ fn finding(load: &LostLoad) -> String {
     );
     if load.retired > 0 {
         out.push_str(&format!(
-            "\n    it retired {}, {} of which are missing still",
+            "\n    it retired {}, {} of which {} missing still",
             plural(load.retired, "row"),
-            load.lost
+            load.lost,
+            if is_done { "were" } else { "are" }
         ));
     }
     if load.removed > 0 {
