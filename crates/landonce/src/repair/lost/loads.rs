@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_load_before_is_the_last_full_one() {
-        let short = short(&loads(&[(100, 0, false), (50, 50, false), (40, 10, false)]), 0.2, None);
+        let short = short(&loads(&[(100, 0, false), (50, 50, false), (30, 20, false)]), 0.2, None);
         let before: Vec<u64> =
             short.loads.iter().filter_map(|(load, _)| Some(load.before.as_ref()?.read)).collect();
         assert_eq!(before, [100, 100]);
