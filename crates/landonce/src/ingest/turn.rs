@@ -218,14 +218,14 @@ pub(super) async fn inside<W: Work>(
     Ok((turn, Some(receipt)))
 }
 
-/// Notes that a run of a period has failed, beside what is loaded. What can't be noted doesn't hide the failure itself.
+/// Notes that a run of a period has failed, beside what is loaded. Makes no tables for it: a run that came as far as to fail at
+/// a period has made them, or may not. What can't be noted doesn't hide the failure itself.
 pub(super) async fn note_failure<C: Connection>(
     connection: &mut C,
     period: &Period,
     base: &Claim,
     error: &Error,
 ) -> Result<(), Error> {
-    connection.migrate().await?;
     let message: String = error.to_string().lines().next().unwrap_or_default().chars().take(500).collect();
     let failure = Failure {
         pipeline: &base.pipeline,
