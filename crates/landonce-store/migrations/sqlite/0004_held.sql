@@ -1,4 +1,4 @@
--- Held runs: payloads of snapshots that were incomplete or implausible, kept whole until a person has looked. The target has
+-- The held runs: payloads of snapshots that were incomplete or implausible, kept whole until a person has looked. The target has
 -- nothing of them. The key is that of the pipeline and the payload's digest, so that a payload is held once however often it
 -- is delivered. State: held, released (landed by a person's word), landed (by itself, on a later delivery), rejected.
 CREATE TABLE IF NOT EXISTS landonce_held (

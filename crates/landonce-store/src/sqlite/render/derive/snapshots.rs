@@ -74,7 +74,7 @@ fn what_a_batch_touches_is_told_in_days_and_minutes() {
     FROM temp.landonce_todo AS d CROSS JOIN temp.landonce_stage AS s ON s.rowid = d.staged CROSS JOIN "main"."sums" AS t ON t."day" = s.c0 AND t."shop" = s.c1
     WHERE d.class IN (1, 2)
 
-    SELECT DISTINCT substr(t."day", 1, 10) FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02'
+    SELECT DISTINCT substr(t."day", 1, 10) FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02' AND t."day" GLOB '????-??-??'
       AND ((t."day", t."shop") IN (SELECT s.c0, s.c1 FROM temp.landonce_stage s)) IS NOT TRUE
 
     SELECT DISTINCT CASE WHEN t."seen_at" GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]T[0-9][0-9]:[0-9][0-9]:*Z' THEN substr(t."seen_at", 1, 16) || 'Z' ELSE t."seen_at" END FROM "main"."sums" AS t
@@ -105,7 +105,7 @@ fn a_period_is_computed_in_the_tables_own_types() {
     SELECT coalesce((SELECT 'day' FROM temp.landonce_raw WHERE typeof(c0) = 'real' LIMIT 1), (SELECT 'shop' FROM temp.landonce_raw WHERE typeof(c1) = 'real' LIMIT 1), (SELECT 'seen_at' FROM temp.landonce_raw WHERE typeof(c2) = 'real' LIMIT 1), NULL)
 
     SELECT (SELECT json_array(CASE WHEN typeof(s.c0) = 'blob' THEN hex(s.c0) ELSE s.c0 END, CASE WHEN typeof(s.c1) = 'blob' THEN hex(s.c1) ELSE s.c1 END, CASE WHEN typeof(s.c2) = 'blob' THEN hex(s.c2) ELSE s.c2 END) FROM temp.landonce_derived s WHERE s.c0 IS NULL OR s.c1 IS NULL LIMIT 1),
-           (SELECT json_array(CASE WHEN typeof(s.c0) = 'blob' THEN hex(s.c0) ELSE s.c0 END, CASE WHEN typeof(s.c1) = 'blob' THEN hex(s.c1) ELSE s.c1 END, CASE WHEN typeof(s.c2) = 'blob' THEN hex(s.c2) ELSE s.c2 END) FROM temp.landonce_derived s WHERE (s.c0 >= '2026-03-01' AND s.c0 < '2026-03-02' AND length(s.c0) = 10) IS NOT TRUE LIMIT 1),
+           (SELECT json_array(CASE WHEN typeof(s.c0) = 'blob' THEN hex(s.c0) ELSE s.c0 END, CASE WHEN typeof(s.c1) = 'blob' THEN hex(s.c1) ELSE s.c1 END, CASE WHEN typeof(s.c2) = 'blob' THEN hex(s.c2) ELSE s.c2 END) FROM temp.landonce_derived s WHERE (s.c0 >= '2026-03-01' AND s.c0 < '2026-03-02' AND s.c0 GLOB '????-??-??' AND length(s.c0) = 10) IS NOT TRUE LIMIT 1),
            (SELECT json_array(CASE WHEN typeof(s.c0) = 'blob' THEN hex(s.c0) ELSE s.c0 END, CASE WHEN typeof(s.c1) = 'blob' THEN hex(s.c1) ELSE s.c1 END) FROM temp.landonce_derived s GROUP BY s.c0, s.c1 HAVING count(*) > 1 LIMIT 1)
     "#);
 }
@@ -121,11 +121,11 @@ fn only_what_differs_is_written() {
         ]
     });
     insta::assert_snapshot!(sql, @r#"
-    SELECT substr(t."day", 1, 10) FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02' AND NOT EXISTS (SELECT 1 FROM temp.landonce_derived AS s WHERE t."day" = s.c0 AND t."shop" = s.c1 AND NOT (t."seen_at" IS NOT s.c2))
+    SELECT substr(t."day", 1, 10) FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02' AND t."day" GLOB '????-??-??' AND NOT EXISTS (SELECT 1 FROM temp.landonce_derived AS s WHERE t."day" = s.c0 AND t."shop" = s.c1 AND NOT (t."seen_at" IS NOT s.c2))
     UNION
     SELECT substr(s.c0, 1, 10) FROM temp.landonce_derived AS s WHERE NOT EXISTS (SELECT 1 FROM "main"."sums" AS t WHERE t."day" = s.c0 AND t."shop" = s.c1 AND NOT (t."seen_at" IS NOT s.c2))
 
-    DELETE FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02'
+    DELETE FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02' AND t."day" GLOB '????-??-??'
       AND NOT EXISTS (SELECT 1 FROM temp.landonce_derived AS s WHERE t."day" = s.c0 AND t."shop" = s.c1)
 
     UPDATE OR ABORT "main"."sums" AS t SET "seen_at" = s.c2
@@ -150,7 +150,7 @@ fn a_comparison_pairs_rows_of_one_key() {
 
     INSERT INTO temp.landonce_compared SELECT 1, s.* FROM temp.landonce_derived s
 
-    INSERT INTO temp.landonce_compared SELECT 0, t."day", t."shop", t."seen_at" FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02'
+    INSERT INTO temp.landonce_compared SELECT 0, t."day", t."shop", t."seen_at" FROM "main"."sums" AS t WHERE t."day" >= '2026-03-01' AND t."day" < '2026-03-02' AND t."day" GLOB '????-??-??'
 
     SELECT count(*) OVER (), CASE WHEN q.nth IS NOT NULL THEN json_array(CASE WHEN typeof(q.c0) = 'blob' THEN hex(q.c0) ELSE q.c0 END, CASE WHEN typeof(q.c1) = 'blob' THEN hex(q.c1) ELSE q.c1 END, CASE WHEN typeof(q.c2) = 'blob' THEN hex(q.c2) ELSE q.c2 END) END, CASE WHEN t.nth IS NOT NULL THEN json_array(CASE WHEN typeof(t.c0) = 'blob' THEN hex(t.c0) ELSE t.c0 END, CASE WHEN typeof(t.c1) = 'blob' THEN hex(t.c1) ELSE t.c1 END, CASE WHEN typeof(t.c2) = 'blob' THEN hex(t.c2) ELSE t.c2 END) END
     FROM (SELECT *, row_number() OVER (PARTITION BY c0, c1) AS nth FROM temp.landonce_compared WHERE is_query = 1) AS q FULL JOIN (SELECT *, row_number() OVER (PARTITION BY c0, c1) AS nth FROM temp.landonce_compared WHERE is_query = 0) AS t ON q.c0 = t.c0 AND q.c1 = t.c1 AND q.nth = t.nth
