@@ -6,6 +6,7 @@ use landonce_core::pipeline::Whole;
 use uuid::Uuid;
 
 pub use landonce_store::held::{Held, Hold, State};
+use landonce_store::inbox::Settled;
 
 use crate::batch::Batch;
 use crate::error::{Error, Repr};
@@ -56,16 +57,14 @@ impl Pipeline {
             if let Some(newer) = store.landed_since(held).await?
                 && !although.newer
             {
-                return Err(Error::declaration(format!(
-                    "another snapshot has landed since {} was held ({}, at {}): releasing it would set the source back; reject it \
-                     (`landonce held reject`), or say that you know (`--although-newer`)",
-                    short(held),
-                    newer.source,
-                    newer.settled_at
-                )));
+                return Err(set_back(&held.hold.digest, &newer));
             }
             let batch = store.held_batch(held).await?;
-            let release = Some(Release { is_incomplete: although.incomplete });
+            let release = Some(Release {
+                is_incomplete: although.incomplete,
+                must_be_held: true,
+                none_since: (!although.newer).then(|| held.held_at.clone()),
+            });
             self.ingest_with(store, &batch, &Options { release, is_forced: true, ..options.clone() }).await
         })
     }
@@ -127,6 +126,12 @@ impl Store {
             }
             file.rewind().map_err(spool)?;
             let batch = Batch::from_payload(Payload::spool(held.hold.source.clone(), file, None)?);
+            if nth == 0 && batch.digest() != held.hold.digest {
+                return Err(Error::declaration(format!(
+                    "the payload of {} isn't kept any more: somebody has released or rejected it meanwhile (`landonce held list --all`)",
+                    short(held)
+                )));
+            }
             if batch.digest() != held.hold.digest {
                 return Err(Error::internal(format!(
                     "the payload of the held run {} has the SHA-256 {}",
@@ -146,6 +151,17 @@ impl Store {
     pub fn reject<'a>(&'a self, held: &'a Held, run_id: Uuid) -> Pending<'a, bool> {
         self.decide(held.hold.key(), State::Rejected, run_id)
     }
+}
+
+/// Releasing a payload would put back what another one has brought since it was held.
+pub(crate) fn set_back(digest: &[u8; 32], newer: &Settled) -> Error {
+    Error::declaration(format!(
+        "another snapshot has landed since {} was held ({}, at {}): releasing it would set the source back; reject it \
+         (`landonce held reject`), or say that you know (`--although-newer`)",
+        hex::encode(&digest[..6]),
+        newer.source,
+        newer.settled_at
+    ))
 }
 
 fn short(held: &Held) -> String {

@@ -56,10 +56,14 @@ pub struct Options {
 }
 
 /// A person's word on a held snapshot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Release {
     /// It is to land although it isn't shown to be complete, too.
     pub is_incomplete: bool,
+    /// It must still be held when it lands: nobody has released or rejected it meanwhile.
+    pub must_be_held: bool,
+    /// No other snapshot may have landed since this time, of the database's clock.
+    pub none_since: Option<String>,
 }
 
 /// How far a batch is.
@@ -202,7 +206,8 @@ pub(crate) async fn ingest<D: Connect>(
     let options = &Options { started_at: Some(started_at), ..options.clone() };
     let ended = until_it_lands(database, pipeline, batch, options, &claim).await;
     if let (Err(error), Some(period)) = (&ended, pipeline.period())
-        && error.kind() != crate::error::Kind::Interrupted
+        // A table that isn't there is no failure of the period: noted, it would make the next run load the period anew, alone.
+        && !matches!(error.kind(), crate::error::Kind::Interrupted | crate::error::Kind::Target)
         && let Ok(mut connection) = database.connect().await
         && let Err(failed) = turn::note_failure(&mut connection, period, &claim, error).await
     {
@@ -364,7 +369,7 @@ async fn attempt<D: Connect>(
     }
     let mut job = Job {
         progress: options.progress.clone(),
-        release: options.release,
+        release: options.release.clone(),
         ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
     };
     know_earlier(&mut connection, &mut job).await?;
@@ -394,7 +399,7 @@ async fn attempt<D: Connect>(
                 outcome,
                 attempts: tries.attempts,
                 commit: Commit::Clean,
-                period: job.turn.as_ref().and_then(Turn::told),
+                period: job.turn.as_ref().and_then(Turn::told).map(|told| told.unless_moved(&notes)),
                 notes,
             }))
         }
@@ -427,6 +432,13 @@ async fn know_earlier<C: Connection>(connection: &mut C, job: &mut Job) -> Resul
         job.earlier = earlier.iter().map(|settled| settled.outcome.read).collect();
         let key = Hold::key_of(&job.claim.pipeline, &job.claim.digest);
         job.is_rejected = connection.held_as(&key).await? == Some(State::Rejected);
+        // The turn was read before: whoever lands from here on takes its number, and this is looked at again.
+        let since = job.release.as_ref().and_then(|release| release.none_since.as_ref());
+        if let (Some(since), Some(newest)) = (since, earlier.first())
+            && newest.settled_at > *since
+        {
+            return Err(crate::held::set_back(&job.claim.digest, newest));
+        }
     }
     Ok(())
 }
@@ -565,7 +577,7 @@ pub(crate) async fn ingest_in<W: Work>(
                 outcome,
                 attempts: 1,
                 commit: Commit::Clean,
-                period: job.turn.as_ref().and_then(Turn::told),
+                period: job.turn.as_ref().and_then(Turn::told).map(|told| told.unless_moved(&notes)),
                 notes,
             })
         }

@@ -32,7 +32,7 @@
 //!
 //! The modules in the order in which a batch meets them: [`payload`] (bytes that can be read again), [`decode`] (records
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
-//! [`derive`] keeps tables that queries compute from the target, [`archive`] keeps a batch's bytes and applies them again,
+//! [`derive`](mod@derive) keeps tables that queries compute from the target, [`archive`] keeps a batch's bytes and applies them again,
 //! [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes, [`repair`] mends tables that others have
 //! broken.
 

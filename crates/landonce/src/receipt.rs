@@ -37,6 +37,13 @@ pub struct OfPeriod {
     pub loads: u64,
 }
 
+impl OfPeriod {
+    /// A load of which records wait for their rows to leave other periods isn't complete.
+    pub(crate) fn unless_moved(self, notes: &Notes) -> Self {
+        Self { is_complete: self.is_complete && notes.moved == 0, ..self }
+    }
+}
+
 /// Whether this delivery landed or an earlier one had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -86,6 +93,9 @@ pub struct Notes {
     pub kept: Vec<Located>,
     /// Quarantine entries that were not there before.
     pub kept_new: u64,
+    /// Records that were kept aside because their row is in another period or another owner's. Where it leaves there, they
+    /// land with the next run: the load counts as partial.
+    pub moved: u64,
     /// Rows that the payload doesn't have, and that were left all the same, because bad records may be theirs.
     pub withheld: u64,
     /// Why the run was held, one sentence each.

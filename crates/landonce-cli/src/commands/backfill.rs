@@ -14,6 +14,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::derive;
 use crate::args::{AttemptArgs, OutputForm, StoreArgs, pipeline_store};
 use crate::blocking::blocking;
 use crate::exit::Exit;
@@ -180,7 +181,10 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
     } else {
         report::print(&report.total())?;
     }
-    Ok(if done.iter().any(LoadReport::is_failed) { Exit::CouldNot } else { Exit::Fine })
+    let has_landed = !done.iter().all(LoadReport::is_failed);
+    let is_derived = !has_landed || derive::behind(&job.pipeline, &job.store, &job.options, gate).await;
+    let is_failed = done.iter().any(LoadReport::is_failed) || !is_derived;
+    Ok(if is_failed { Exit::CouldNot } else { Exit::Fine })
 }
 
 /// A failure that every other period would meet as well.

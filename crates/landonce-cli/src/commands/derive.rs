@@ -104,6 +104,27 @@ pub(super) fn deriving(options: &Options) -> Deriving {
     Deriving { which: Which::Due, run_id: options.run_id, retry: options.retry.clone() }
 }
 
+/// Derives behind what a command has landed, where the pipeline has derived tables, and says so on stderr: the command's own
+/// report is its own. False when it could not be done; what isn't computed stays due.
+pub(super) async fn behind(pipeline: &Pipeline, store: &Store, options: &Options, gate: &Gate) -> bool {
+    if pipeline.declared().derived().is_empty() || gate.is_stopping() {
+        return true;
+    }
+    match unless_stopped(pipeline, store, &deriving(options), gate).await {
+        Ok(derived) => {
+            let lines = derived.map(|derived| derived.lines()).unwrap_or_default();
+            if !lines.is_empty() {
+                report::say(lines.trim_end());
+            }
+            true
+        }
+        Err(failure) => {
+            report::failure(&failure);
+            false
+        }
+    }
+}
+
 /// Derives until it is done, or somebody says stop: `None` then. Each period is a transaction of its own, so that stopping
 /// leaves the periods that are not done as they were, and due.
 pub(super) async fn unless_stopped(

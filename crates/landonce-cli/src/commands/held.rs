@@ -8,6 +8,7 @@ use landonce::held::{Although, Held, State};
 use landonce::{Pipeline, Progress, Status, Store};
 use serde::Serialize;
 
+use super::derive;
 use crate::args::{AttemptArgs, OutputForm, StoreArgs, pipeline_store};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -321,7 +322,11 @@ async fn release(
         report::print(&batch.paragraph())?;
     }
     // Its declaration may have become stricter since it was held.
-    Ok(if is_held { Exit::Findings } else { Exit::Fine })
+    if is_held {
+        return Ok(Exit::Findings);
+    }
+    let is_derived = derive::behind(&one.pipeline, &one.store, &options, gate).await;
+    Ok(if is_derived { Exit::Fine } else { Exit::CouldNot })
 }
 
 #[derive(Serialize)]

@@ -11,6 +11,7 @@ use landonce::archive::{Replay, Selection, Step, Way as ReplayWay, What};
 use landonce::{Options, Pipeline, Progress, Store};
 use uuid::Uuid;
 
+use super::derive;
 use crate::args::{AttemptArgs, OutputForm, StoreArgs, pipeline_file};
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -143,10 +144,17 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
         report::print(&Batches::new(&done).total(steps.len() - done.len()))?;
         report::print(&told::left_out(&replay))?;
         if is_failed && is_order_binding {
-            report::say("the rest was not begun: without the failed batch it would leave another state");
+            report::say(
+                "the rest was not begun: without the failed batch it would leave another state. What was applied is in, so older \
+                 content may stand now: mend what failed (`landonce archive verify` finds damaged bytes), and give the same command again",
+            );
         }
     }
-    Ok(if is_failed { Exit::CouldNot } else { Exit::Fine })
+    let is_elsewhere = matches!(job.way, ReplayWay::Into(_));
+    let is_derived = is_elsewhere
+        || done.iter().all(BatchReport::is_failed)
+        || derive::behind(&job.pipeline, &job.store, &options, gate).await;
+    Ok(if is_failed || !is_derived { Exit::CouldNot } else { Exit::Fine })
 }
 
 impl Job {

@@ -188,7 +188,7 @@ impl BatchReport {
         }
         if let Some(period) = &self.period {
             let due = if period.state == "partial" {
-                ": it wasn't over when the run began, so it is due again"
+                ": it wasn't over when the run began, or records wait for their rows to leave another period; it is due again"
             } else {
                 ""
             };

@@ -300,3 +300,24 @@ mod crashes {
         killed_anywhere(Some(postgres::database().await.url())).await;
     }
 }
+
+#[test]
+fn a_backfill_derives_behind_its_periods() {
+    let folder = Folder::new();
+    folder.write(
+        "sales.yaml",
+        PIPELINE.replace("identity: [id]", "source: {file: '{period.date}.ndjson'}\nidentity: [id]").replace(
+            "derive:",
+            "write: {mode: overwrite_period, period: {field: day, every: day, tz: Europe/London}}\nderive:",
+        ),
+    );
+    for day in ["2026-03-01", "2026-03-02"] {
+        let of_day: Vec<&str> = SALES.lines().filter(|line| line.contains(day)).collect();
+        folder.write(&format!("{day}.ndjson"), of_day.join("\n"));
+    }
+    let ran = folder.run(&["backfill", "sales.yaml", "--from", "2026-03-01", "--to", "2026-03-02"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("daily_sales: 2 periods: inserted 2"), "{}", ran.stderr);
+    assert_eq!(rows(&folder), ["2026-03-01 UK 350", "2026-03-02 FR 70"]);
+    assert_eq!(folder.run(&["derive", "sales.yaml", "--check"]).code, 0);
+}

@@ -190,7 +190,7 @@ impl Replay {
             if is_again || self.is_scratch {
                 // It was proven complete, and weighed, when it landed, and these are the bytes that were.
                 declared = declared.proven_by_files();
-                options.release.get_or_insert(Release { is_incomplete: true });
+                options.release.get_or_insert(Release { is_incomplete: true, ..Release::default() });
             }
             if let Form::Quarantined { is_lexical } = manifest.form {
                 batch = batch.made_of(Entries { ids: Vec::new(), is_lexical });

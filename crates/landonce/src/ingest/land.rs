@@ -70,13 +70,15 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     // 6. settle: the outcome goes into the claimed row.
     let resolved = tally.resolved();
     weigh::after(work, job, &tally).await?;
-    let (outcome, notes) = tally.close()?;
+    let moved = tally.moved();
+    let (outcome, mut notes) = tally.close()?;
+    notes.moved = moved;
     if !resolved.is_empty() {
         work.resolve_bad(&resolved, job.claim.run_id).await?;
     }
     if let Some(turn) = &job.turn {
         let rows = outcome.inserted + outcome.updated + outcome.unchanged + notes.withheld;
-        if !turn.enter(work, &job.claim, rows).await? {
+        if !turn.enter(work, &job.claim, rows, notes.moved == 0).await? {
             return Ok(Landed::Overtaken);
         }
     }
@@ -88,7 +90,12 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     if let Some(Whole::Snapshot(_)) = job.pipeline.whole() {
         let state = if job.release.is_some() { State::Released } else { State::Landed };
         let key = Hold::key_of(&job.claim.pipeline, &job.claim.digest);
-        work.decide(&key, state, job.claim.run_id).await?;
+        let is_decided = work.decide(&key, state, job.claim.run_id).await?;
+        if !is_decided && job.release.as_ref().is_some_and(|release| release.must_be_held) {
+            return Err(Error::declaration(
+                "the payload isn't held any more: somebody has released or rejected it meanwhile (`landonce held list --all`)",
+            ));
+        }
     }
     work.settle(&job.claim, &outcome).await?;
     failpoint::at("settled");

@@ -152,6 +152,11 @@ impl<'j> Tally<'j> {
         self.bad
     }
 
+    /// Records whose row is in another period or another owner's: it may be free for them by the next run.
+    pub(super) fn moved(&self) -> u64 {
+        if self.job.plan.scope.is_some() { self.in_conflict.len() as u64 } else { 0 }
+    }
+
     /// Whether no bad record can be that of a row which the payload seems not to have.
     pub(super) fn knows_all(&self) -> bool {
         self.somebodys == 0

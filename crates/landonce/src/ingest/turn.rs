@@ -89,14 +89,20 @@ impl Turn {
     }
 
     /// The ledger's entry, in the transaction of the rows. False when another load has come in between.
-    pub(super) async fn enter<W: Work>(&self, work: &mut W, claim: &Claim, rows: u64) -> Result<bool, Error> {
+    pub(super) async fn enter<W: Work>(
+        &self,
+        work: &mut W,
+        claim: &Claim,
+        rows: u64,
+        is_whole: bool,
+    ) -> Result<bool, Error> {
         let load = Load {
             pipeline: &claim.pipeline,
             label: &self.label,
             start: self.start,
             end: self.end,
             digest: claim.digest,
-            is_complete: self.is_complete,
+            is_complete: self.is_complete && is_whole,
             batch_id: &claim.batch_id,
             run_id: claim.run_id,
             rows,

@@ -88,8 +88,8 @@ pub(super) fn before(
     if job.is_rejected {
         reasons.push("a person has rejected this payload".to_owned());
     }
-    let is_released = match job.release {
-        Some(Release { is_incomplete }) => is_complete || is_incomplete,
+    let is_released = match &job.release {
+        Some(Release { is_incomplete, .. }) => is_complete || *is_incomplete,
         None => false,
     };
     if reasons.is_empty() || is_released {

@@ -45,7 +45,7 @@ pub(in crate::repair) async fn land(
     let mut attempts = ingest::Options { is_forced: true, ..attempts.clone() };
     let batch = match payload {
         FullPayload::Given(batch) => {
-            attempts.release = Some(Release { is_incomplete: false });
+            attempts.release = Some(Release::default());
             let declared = Arc::new(declared.clone());
             let read = store.preview(&declared, batch, 0).await?.outcome.read;
             is_full(&report.findings, read, lost.share)?;
@@ -54,8 +54,8 @@ pub(in crate::repair) async fn land(
         FullPayload::Archived => {
             nothing_since(&report.findings)?;
             // It was proven complete, and weighed, when it landed, and these are the bytes that were.
-            attempts.release = Some(Release { is_incomplete: true });
-            declared = declared.unarchived().proven_by_files();
+            attempts.release = Some(Release { is_incomplete: true, ..Release::default() });
+            declared = declared.proven_by_files();
             archived(lost, first, &mut attempts).await?
         }
     };

@@ -12,6 +12,8 @@ on_every_store!(
     a_failed_run_is_noted_beside_what_is_loaded,
     a_failed_run_of_a_new_period_is_noted,
     every_pipeline_has_a_ledger_of_its_own,
+    a_table_that_is_gone_is_told_however_often_it_is_asked,
+    a_record_whose_row_was_elsewhere_lands_with_the_next_run,
 );
 
 const A: &str = "2026-03-01";
@@ -48,6 +50,39 @@ async fn a_load_before_the_periods_end_is_partial_and_due_again(given: Given) {
     // And complete it stays.
     let again = load_with(&given, &days(), A, &lines, &began("2026-03-09T00:00:00Z")).await.unwrap();
     assert_eq!((again.status, again.period.unwrap().is_complete), (Status::SkippedDuplicate, true));
+}
+
+async fn a_table_that_is_gone_is_told_however_often_it_is_asked(given: Given) {
+    load(&given, &days(), A, &[row(1, A, "a")]).await.unwrap();
+    load(&given, &days(), "2026-03-02", &[row(2, "2026-03-02", "b")]).await.unwrap();
+    given.execute("DROP TABLE t").await;
+    // Loaded anew by itself, one period would stand in a table that the ledger says has two.
+    for _ in 0..2 {
+        let error = load(&given, &days(), A, &[row(1, A, "a")]).await.unwrap_err();
+        assert_eq!(error.kind(), Kind::Target, "{error}");
+    }
+}
+
+async fn a_record_whose_row_was_elsewhere_lands_with_the_next_run(given: Given) {
+    let days = pipeline(
+        "identity: [id]\ntarget: {table: t, columns: {id: integer, at: timestamptz, v: text}}\non_bad_record: {quarantine: {max: 60%}}\n\
+         write: {mode: overwrite_period, period: {field: at, every: day, tz: UTC}}",
+    );
+    let (first, second) = ("2026-03-01", "2026-03-02");
+    load(&given, &days, first, &[row(1, first, "a"), row(2, first, "b")]).await.unwrap();
+    let moved = [row(1, second, "a"), row(3, second, "c")];
+    let kept = load(&given, &days, second, &moved).await.unwrap();
+    assert_eq!((counts(&kept).as_str(), kept.notes.moved), ("read 2, inserted 1, quarantined 1", 1));
+    assert!(!kept.period.unwrap().is_complete, "it waits for its row to leave the first day");
+    // The first day comes without it: then the same payload of the second is no duplicate.
+    load(&given, &days, first, &[row(2, first, "b")]).await.unwrap();
+    let lands = load(&given, &days, second, &moved).await.unwrap();
+    assert_eq!(
+        (lands.status, counts(&lands).as_str()),
+        (Status::Processed, "read 2, inserted 1, unchanged 1")
+    );
+    assert!(lands.period.unwrap().is_complete);
+    assert_eq!(load(&given, &days, second, &moved).await.unwrap().status, Status::SkippedDuplicate);
 }
 
 async fn a_load_after_the_end_is_complete_at_once(given: Given) {

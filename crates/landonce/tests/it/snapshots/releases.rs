@@ -14,9 +14,39 @@ on_every_store!(
     what_is_rejected_is_held_again_and_says_so,
     only_what_is_held_of_this_pipeline_is_released,
     a_release_keeps_the_senders_id,
+    a_release_that_comes_too_late_is_told,
+    two_releases_at_once_land_once,
 );
 
 const PLAINLY: Although = Although { incomplete: false, newer: false };
+
+async fn a_release_that_comes_too_late_is_told(given: Given) {
+    let pipeline = retiring();
+    land(&given, &pipeline, &rows(1..=10, "a")).await;
+    hold(&given, &pipeline, &whole(&rows(1..=4, "b"))).await;
+    // Two people look at it at once.
+    let held = the_held(&given).await;
+    assert!(given.store.reject(&held, uuid::Uuid::now_v7()).await.unwrap());
+    let before = given.dump().await;
+    let error = pipeline.release(&given.store, &held, PLAINLY, &patient()).await.unwrap_err();
+    assert!(error.to_string().contains("released or rejected"), "{error}");
+    before.assert_same(&given.dump().await);
+}
+
+async fn two_releases_at_once_land_once(given: Given) {
+    let pipeline = retiring();
+    land(&given, &pipeline, &rows(1..=10, "a")).await;
+    hold(&given, &pipeline, &whole(&rows(1..=4, "b"))).await;
+    let held = the_held(&given).await;
+    let (options, store) = (patient(), &given.store);
+    let (a, b) = tokio::join!(
+        pipeline.release(store, &held, PLAINLY, &options),
+        pipeline.release(store, &held, PLAINLY, &options),
+    );
+    let landed = [&a, &b].into_iter().filter(|one| one.is_ok()).count();
+    assert_eq!(landed, 1, "{a:?}\n{b:?}");
+    assert_eq!(standing(&given).await, shown(1..=4, "b"));
+}
 
 async fn a_mass_change_is_held_and_released(given: Given) {
     let pipeline = retiring();
