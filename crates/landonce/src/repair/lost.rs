@@ -68,6 +68,13 @@ async fn in_transaction<C: Restore>(
             known.table
         )));
     }
+    if let Some(tombstone) = plan.tombstone.as_ref().filter(|tombstone| tombstone.by.is_none()) {
+        return Err(refused(format!(
+            "{} marks retired rows in `{}` and has no column that says by which run (`target.managed.retired_by`), so that those of one \
+             load can't be told from others; give a full payload to `landonce run` instead, and release it if it is held",
+            known.table, tombstone.at
+        )));
+    }
     let marks = marks(lost.pipeline.declared(), plan);
     let mut report = look(connection, known, plan, marks.as_ref(), lost, options).await?;
     failpoint::at("repair_marked");

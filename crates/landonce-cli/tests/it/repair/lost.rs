@@ -118,6 +118,11 @@ async fn deleted_rows_come_from_a_full_payload_or_the_archive() {
             assert_eq!(refused.code, 2, "{refused}");
             assert!(refused.stdout.contains("--from FILE"), "{refused}");
             scene.folder.write("short.json", payload(1..=6));
+            // As many records, and none of them of this source.
+            scene.folder.write("others.json", payload(9001..=9010));
+            let foreign = scene.repair(&[&LOST[..], &["--from", "others.json", "--apply"]].concat());
+            assert_eq!(foreign.code, 2, "{foreign}");
+            assert!(foreign.stderr.contains("hardly this source's"), "{foreign}");
             let short = scene.repair(&[&LOST[..], &["--from", "short.json", "--apply"]].concat());
             assert_eq!(short.code, 2, "{short}");
             assert!(short.stderr.contains("no full one"), "{short}");

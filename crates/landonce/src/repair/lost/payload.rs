@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use landonce_core::outcome::Outcome;
+
 use super::loads::{is_short, label};
 use super::report::{LostLoad, LostReport};
 use crate::batch::Batch;
@@ -47,8 +49,9 @@ pub(in crate::repair) async fn land(
         FullPayload::Given(batch) => {
             attempts.release = Some(Release::default());
             let declared = Arc::new(declared.clone());
-            let read = store.preview(&declared, batch, 0).await?.outcome.read;
-            is_full(&report.findings, read, lost.share)?;
+            let seen = store.preview(&declared, batch, 0).await?.outcome;
+            is_full(&report.findings, seen.read, lost.share)?;
+            is_of_this_source(&seen, lost.share)?;
             batch.clone()
         }
         FullPayload::Archived => {
@@ -78,6 +81,20 @@ fn is_full(findings: &[LostLoad], read: u64, share: f64) -> Result<(), Error> {
                 load.median.map_or_else(|| "none".to_owned(), |median| median.to_string())
             )));
         }
+    }
+    Ok(())
+}
+
+/// Full, and of another source: it would take away what stands. A full payload of this one has it.
+#[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
+fn is_of_this_source(seen: &Outcome, share: f64) -> Result<(), Error> {
+    let gone = seen.retired + seen.removed;
+    let there = gone + seen.unchanged + seen.updated;
+    if gone as f64 > share * there as f64 {
+        return Err(refused(format!(
+            "the payload doesn't have {gone} of the {there} rows that stand, so it is hardly this source's; nothing was changed. If it is, \
+             deliver it with `landonce run` and release it"
+        )));
     }
     Ok(())
 }
