@@ -4,8 +4,11 @@ mod build;
 mod copies;
 mod feed;
 mod hold;
+mod joined;
 mod land;
 pub(crate) mod marks;
+mod options;
+mod preview;
 mod repeats;
 mod rounds;
 mod tally;
@@ -15,13 +18,12 @@ mod weigh;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landonce_core::outcome::Outcome;
 use landonce_core::pipeline::{OnBad, Pipeline, Whole};
 use landonce_core::plan::{self, Absent, TablePlan, WriteMode};
 use landonce_core::retry::{Advice, Code};
 use landonce_store::held::{Hold, State};
 use landonce_store::inbox::{Claim, Settled};
-use landonce_store::seam::{Access, Connection, Todo, Work};
+use landonce_store::seam::{Access, Connection};
 use uuid::Uuid;
 
 use crate::archive;
@@ -30,71 +32,15 @@ use crate::decode::{Format, Limits};
 use crate::error::{Error, Repr};
 use crate::failpoint;
 use crate::receipt::{Commit, Notes, Receipt, Status};
-use crate::retry::RetryPolicy;
 use copies::Copies;
+pub(crate) use joined::ingest_in;
 use land::Landed;
+pub use options::{Options, Progress, Release};
+pub use preview::Preview;
+pub(crate) use preview::preview;
 use turn::{Next, Turn};
 use weigh::Nulls;
 pub(crate) use weigh::{EARLIER, median};
-
-/// How a batch is ingested.
-#[derive(Clone, Default)]
-pub struct Options {
-    /// The run's id; a UUIDv7 made now when left out. It is provenance, never identity.
-    pub run_id: Option<Uuid>,
-    /// When the transaction is run again.
-    pub retry: RetryPolicy,
-    /// Told how far it is; called on whichever thread.
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    /// When the run began: a load of a period that wasn't over by then is partial. Now, when left out. It never chooses
-    /// data.
-    pub started_at: Option<jiff::Timestamp>,
-    /// A period's payload is applied also when it is what the period holds already. Equal rows are left untouched.
-    pub is_forced: bool,
-    /// A person's word that this snapshot is to land although it is incomplete or implausible ([`crate::Pipeline::release`]).
-    pub release: Option<Release>,
-}
-
-/// A person's word on a held snapshot.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Release {
-    /// It is to land although it isn't shown to be complete, too.
-    pub is_incomplete: bool,
-    /// It must still be held when it lands: nobody has released or rejected it meanwhile.
-    pub must_be_held: bool,
-    /// No other snapshot may have landed since this time, of the database's clock.
-    pub none_since: Option<String>,
-}
-
-/// How far a batch is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// So many records have been read; the last began at this byte of the decoded payload.
-    Read {
-        /// Records.
-        records: u64,
-        /// Bytes.
-        offset: u64,
-    },
-    /// So many rows are to be written.
-    ToWrite {
-        /// Rows.
-        rows: u64,
-    },
-    /// So many of them have been.
-    Written {
-        /// Rows.
-        rows: u64,
-    },
-    /// An attempt has failed for a passing reason and the next begins after a wait.
-    Retry {
-        /// The attempt that failed, from 1.
-        attempt: u32,
-    },
-    /// COMMIT is sent next. Until now, stopping means that nothing lands; from now on only the answer tells. A callback that
-    /// doesn't return keeps the batch from landing.
-    Committing,
-}
 
 /// A batch on its way in: everything an attempt needs, cheap to clone.
 #[derive(Clone)]
@@ -166,23 +112,6 @@ impl Job {
             told(progress);
         }
     }
-}
-
-/// What a plan found: what a run would do.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Preview {
-    /// The batch has landed before: a run would skip it.
-    pub landed_before: Option<Settled>,
-    /// The counts as they would be.
-    pub outcome: Outcome,
-    /// What a person should know.
-    pub notes: Notes,
-    /// The first rows that would be written, with their records' texts.
-    pub samples: Vec<(Todo, String)>,
-    /// The target table would be made.
-    pub creates_table: bool,
-    /// How records become rows.
-    pub plan: TablePlan,
 }
 
 /// A place to connect to, again for every attempt.
@@ -497,89 +426,4 @@ async fn still_there<C: Connection>(
 async fn plan_for<C: Connection>(connection: &mut C, pipeline: &Pipeline) -> Result<TablePlan, Error> {
     let shape = connection.shape(&pipeline.target().table).await?;
     Ok(plan::resolve(pipeline, shape.as_ref())?)
-}
-
-/// What a run would do, found out in a transaction that the database keeps from writing.
-pub(crate) async fn preview<C: Connection>(
-    mut connection: C,
-    pipeline: &Arc<Pipeline>,
-    batch: &Batch,
-    samples: usize,
-) -> Result<Preview, Error> {
-    turn::check(pipeline, batch)?;
-    let base = claim(pipeline, batch, Uuid::nil());
-    let (claim, turn, landed_before) = if let Some(of) = turn::of(pipeline, batch) {
-        let (turn, landed) = turn::foresee(&mut connection, &of, &base).await?;
-        (turn.claim(&base), Some(turn), landed)
-    } else {
-        let landed = connection.look_up(&base.key()).await?;
-        (base, None, landed)
-    };
-    if let Some(settled) = &landed_before
-        && settled.digest != claim.digest
-    {
-        found(settled.clone(), &claim, &Tries::once())?;
-    }
-    let plan = plan_for(&mut connection, pipeline).await?;
-    let mut job = Job { is_preview: true, ..Job::new(pipeline, plan.clone(), batch, claim, turn)? };
-    know_earlier(&mut connection, &mut job).await?;
-    connection.begin(Access::ReadOnly).await?;
-    let previewed = land::preview(&mut connection.work(), &job, samples).await;
-    connection.rollback().await;
-    let (outcome, notes, samples) = previewed?;
-    let samples =
-        samples.into_iter().map(|(todo, text)| (todo, String::from_utf8_lossy(&text).into_owned())).collect();
-    Ok(Preview { landed_before, outcome, notes, samples, creates_table: plan.create, plan })
-}
-
-/// Lands a batch inside a transaction that is somebody else's: no commit, no retry, no migration.
-pub(crate) async fn ingest_in<W: Work>(
-    work: &mut W,
-    shape: Option<&plan::TableShape>,
-    pipeline: &Arc<Pipeline>,
-    batch: &Batch,
-    options: &Options,
-) -> Result<Receipt, Error> {
-    turn::check(pipeline, batch)?;
-    let base = claim(pipeline, batch, options.run_id.unwrap_or_else(Uuid::now_v7));
-    let (claim, turn) = match turn::of(pipeline, batch) {
-        None => (base, None),
-        Some(of) => {
-            let (turn, landed) = turn::inside(work, &of, &base, options).await?;
-            if let Some(receipt) = landed {
-                return Ok(receipt);
-            }
-            (turn.claim(&base), Some(turn))
-        }
-    };
-    let plan = plan::resolve(pipeline, shape)?;
-    if plan.create {
-        return Err(Error::declaration(format!(
-            "the table `{}` doesn't exist; inside your own transaction landonce makes none: make it first (`landonce setup --print`)",
-            plan.table
-        )));
-    }
-    let job =
-        Job { progress: options.progress.clone(), ..Job::new(pipeline, plan, batch, claim.clone(), turn)? };
-    match land::land(work, &job, &mut false).await? {
-        Landed::Found(_) if job.turn.as_ref().is_some_and(|turn| turn.is_numbered) => {
-            Err(Error::overtaken(&claim.batch_id))
-        }
-        Landed::Overtaken => Err(Error::overtaken(&claim.batch_id)),
-        Landed::Found(settled) => found(settled, &claim, &Tries::once()),
-        Landed::New(outcome, notes) => {
-            // Only the caller can commit, so this is before it; and a batch that had landed has kept nothing again.
-            archive::keep(pipeline, batch, &claim, &mut None).await?;
-            Ok(Receipt {
-                status: Status::Processed,
-                batch_id: claim.batch_id,
-                run_id: claim.run_id,
-                outcome,
-                attempts: 1,
-                commit: Commit::Clean,
-                period: job.turn.as_ref().and_then(Turn::told).map(|told| told.unless_moved(&notes)),
-                notes,
-            })
-        }
-    }
 }
