@@ -129,6 +129,7 @@ impl<'j> Tally<'j> {
         if self.job.plan.scope.is_some() {
             self.bad += conflicts;
             self.somebodys += conflicts;
+            self.notes.moved += conflicts;
         } else {
             self.outcome.conflicts += conflicts;
         }
