@@ -9,7 +9,7 @@
 //! - [`json`]: a strict scanner that keeps the text; [`record`]: from a text to key, digest and columns;
 //! - [`canonical`], [`identity`]: the bytes under keys and digests, version 1;
 //! - [`bad_record`]: why a record can't be taken;
-//! - [`outcome`]: the counts that always add up;
+//! - [`outcome`]: the counts that always add up; [`message`]: what a message about a change is known by;
 //! - [`retry`]: what to do about a failure.
 
 pub mod bad_record;
@@ -18,6 +18,7 @@ pub mod column;
 pub mod geometry;
 pub mod identity;
 pub mod json;
+pub mod message;
 pub mod number;
 pub mod outcome;
 pub mod period;

@@ -24,6 +24,7 @@ mod ledger;
 mod link;
 mod migrate;
 mod numeric;
+mod outbox;
 mod quarantine;
 mod quote;
 mod reach;

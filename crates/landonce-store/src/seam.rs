@@ -27,6 +27,7 @@ use crate::error::Result;
 use crate::held::{Hold, State};
 use crate::inbox::{Claim, Claimed, InboxKey, Settled};
 use crate::ledger::{Entry, Failure, Load};
+use crate::outbox::Message;
 use crate::quarantine::BadRow;
 
 pub use derives::{Applied, Compared, Computed, Derives, Difference, Fault, Look};
@@ -209,6 +210,9 @@ pub trait Work: Derives {
 
     /// Says what has become of a held payload that lands now. False when it isn't held.
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool>;
+
+    /// Enqueues messages that the outbox doesn't have yet, in their order. Returns how many those were.
+    async fn enqueue(&mut self, messages: &[Message]) -> Result<u64>;
 
     /// Writes the outcome into the claimed inbox row.
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()>;

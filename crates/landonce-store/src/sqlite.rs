@@ -22,6 +22,7 @@ mod inbox;
 mod joined;
 mod ledger;
 mod migrate;
+mod outbox;
 mod quarantine;
 mod render;
 mod repair;

@@ -9,11 +9,12 @@ use uuid::Uuid;
 use super::link::Link;
 use super::rows::{CopyRows, MakesRows};
 use super::stage::{self, Open};
-use super::{facts, held, inbox, ledger, quarantine, write};
+use super::{facts, held, inbox, ledger, outbox, quarantine, write};
 use crate::error::{Error, Result};
 use crate::held::State;
 use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
+use crate::outbox::Message;
 use crate::quarantine::BadRow;
 use crate::seam::{Access, Classified, Folded, Refused, SameContent, Survey, Todo, Work, Written};
 
@@ -227,6 +228,10 @@ impl Work for Joined<'_> {
 
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
         held::decide(self.writing().await?, key, state, run_id).await
+    }
+
+    async fn enqueue(&mut self, messages: &[Message]) -> Result<u64> {
+        outbox::enqueue(self.writing().await?, messages).await
     }
 
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()> {

@@ -13,12 +13,13 @@ use super::{catalog, facts};
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 5] = [
+const MIGRATIONS: [(&str, &str); 6] = [
     ("0001_inbox", include_str!("../../migrations/postgres/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/postgres/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/postgres/0003_ledger.sql")),
     ("0004_held", include_str!("../../migrations/postgres/0004_held.sql")),
     ("0005_due", include_str!("../../migrations/postgres/0005_due.sql")),
+    ("0006_outbox", include_str!("../../migrations/postgres/0006_outbox.sql")),
 ];
 
 /// What migrations stand on: the schema, and the list of those that have been applied.
@@ -52,7 +53,7 @@ pub fn setup_sql() -> String {
         "COMMIT;\n\n-- What the role that runs landonce needs (put its name in):\n\
          -- GRANT USAGE ON SCHEMA landonce TO ingest;\n\
          -- GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA landonce TO ingest;\n\
-         -- GRANT DELETE ON landonce.held_piece, landonce.due TO ingest;\n",
+         -- GRANT DELETE ON landonce.held_piece, landonce.due, landonce.outbox, landonce.outbox_pause TO ingest;\n",
     );
     sql
 }

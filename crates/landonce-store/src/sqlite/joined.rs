@@ -7,11 +7,12 @@ use uuid::Uuid;
 
 use super::rows::{self, BoundRows, MakesRows};
 use super::stage::{self, Open};
-use super::{held, inbox, ledger, quarantine, sameness, write};
+use super::{held, inbox, ledger, outbox, quarantine, sameness, write};
 use crate::error::{Error, Result};
 use crate::held::State;
 use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
+use crate::outbox::Message;
 use crate::quarantine::BadRow;
 use crate::seam::{Access, Classified, Folded, Refused, SameContent, Survey, Todo, Work, Written};
 
@@ -199,6 +200,10 @@ impl Work for Joined<'_> {
 
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
         held::decide(self.writing()?, key, state, run_id)
+    }
+
+    async fn enqueue(&mut self, messages: &[Message]) -> Result<u64> {
+        outbox::enqueue(self.writing()?, messages)
     }
 
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()> {

@@ -12,12 +12,13 @@ use super::render::Render;
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 5] = [
+const MIGRATIONS: [(&str, &str); 6] = [
     ("0001_inbox", include_str!("../../migrations/sqlite/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/sqlite/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/sqlite/0003_ledger.sql")),
     ("0004_held", include_str!("../../migrations/sqlite/0004_held.sql")),
     ("0005_due", include_str!("../../migrations/sqlite/0005_due.sql")),
+    ("0006_outbox", include_str!("../../migrations/sqlite/0006_outbox.sql")),
 ];
 
 /// What migrations stand on: the list of those that have been applied here.

@@ -39,7 +39,8 @@ async fn eight_at_once_on_an_empty_database_all_succeed() {
             ["2", "0002_quarantine"],
             ["3", "0003_ledger"],
             ["4", "0004_held"],
-            ["5", "0005_due"]
+            ["5", "0005_due"],
+            ["6", "0006_outbox"]
         ]
     );
     let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'things'::regclass";
@@ -97,7 +98,7 @@ async fn a_database_of_a_newer_landonce_is_refused() {
     connection.migrate().await.unwrap();
     bench.run("INSERT INTO landonce.migration (version, name) VALUES (99, 'x')").await;
     let error = connection.migrate().await.unwrap_err();
-    assert!(error.to_string().contains("version 99 of them and this landonce knows 5"), "{error}");
+    assert!(error.to_string().contains("version 99 of them and this landonce knows 6"), "{error}");
 }
 
 #[tokio::test]
