@@ -16,6 +16,7 @@
 
 pub mod keys;
 pub mod lost;
+pub mod notices;
 
 use std::time::Duration;
 

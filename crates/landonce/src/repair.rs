@@ -7,6 +7,7 @@
 //!   the constraint that was missing.
 //! - [`Keys`] gives every row the key that another declaration of its identity makes.
 //! - [`Lost`] finds loads that fell short and took rows away, and brings the rows back.
+//! - [`Notices`] finds notices that went out twice or in error, and enqueues one correction per recipient that names them all.
 
 mod act;
 mod constraint;
@@ -14,6 +15,7 @@ mod dedupe;
 mod keep;
 mod keys;
 mod lost;
+mod notices;
 mod pointing;
 mod report;
 mod script;
@@ -31,7 +33,9 @@ use crate::pipeline::Pipeline;
 use crate::store::{Pending, Store};
 
 pub use landonce_store::repair::Keep;
+pub use landonce_store::repair::notices::Search;
 pub use lost::{BeforeLoad, FullPayload, LostLoad, LostReport};
+pub use notices::{CorrectedNotice, Correction, NoticesReport};
 pub use report::{
     Added, Cell, ClashingRows, ConstraintReport, KeptBy, KeysReport, ReferenceReport, Report, ShownGroup,
     Status, Unverified,
@@ -173,9 +177,32 @@ impl Lost {
     }
 }
 
+/// Notices of a topic that went out twice, or in error.
+#[derive(Debug, Clone)]
+pub struct Notices {
+    /// What is looked for.
+    pub search: Search,
+    /// The pipeline that enqueued them: then notices about rows that its table hasn't got are looked for too.
+    pub pipeline: Option<Pipeline>,
+}
+
+impl Notices {
+    /// What [`Notices::apply`] would do. Writes nothing; the database itself is told to refuse writes.
+    pub fn plan<'a>(&'a self, store: &'a Store, options: &'a Options) -> Pending<'a, NoticesReport> {
+        store.notices(self, options, Access::ReadOnly)
+    }
+
+    /// Enqueues one correction per recipient, in one transaction. No script takes it back: `landonce outbox discard` keeps a
+    /// correction that isn't sent yet from being sent.
+    pub fn apply<'a>(&'a self, store: &'a Store, options: &'a Options) -> Pending<'a, NoticesReport> {
+        store.notices(self, options, Access::Write)
+    }
+}
+
 pub(crate) use dedupe::dedupe;
 pub(crate) use keys::rekey;
 pub(crate) use lost::lost;
+pub(crate) use notices::notices;
 
 /// A repair that can't be made as asked.
 fn refused(message: impl Into<String>) -> Error {

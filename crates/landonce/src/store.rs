@@ -4,6 +4,7 @@
 mod callers;
 mod derives;
 mod look;
+mod repairs;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use landonce_store::held::{Held, State};
 use landonce_store::inbox::{InboxKey, Settled};
 use landonce_store::ledger;
 use landonce_store::quarantine::Entry;
-use landonce_store::seam::{Access, Connection};
+use landonce_store::seam::Connection;
 use landonce_store::{postgres, sqlite};
 use uuid::Uuid;
 
@@ -24,7 +25,6 @@ use crate::error::{Error, Repr};
 use crate::ingest::{self, Connect, Options, Preview};
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
-use crate::repair;
 
 pub use callers::CallersTransaction;
 
@@ -151,72 +151,6 @@ impl Store {
                     let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
                     blocking(move || async move {
                         ingest::preview(database.connect_read_only()?, &pipeline, &batch, samples).await
-                    })
-                    .await
-                }
-            }
-        })
-    }
-
-    pub(crate) fn dedupe<'a>(
-        &'a self,
-        dedupe: &'a repair::Dedupe,
-        options: &'a repair::Options,
-        access: Access,
-    ) -> Pending<'a, repair::Report> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::dedupe(database.connect().await?, dedupe, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, dedupe, options) = (database.clone(), dedupe.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::dedupe(database.open(access)?, &dedupe, &options, access).await
-                    })
-                    .await
-                }
-            }
-        })
-    }
-
-    pub(crate) fn rekey<'a>(
-        &'a self,
-        keys: &'a repair::Keys,
-        options: &'a repair::Options,
-        access: Access,
-    ) -> Pending<'a, repair::KeysReport> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::rekey(database.connect().await?, keys, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, keys, options) = (database.clone(), keys.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::rekey(database.open(access)?, &keys, &options, access).await
-                    })
-                    .await
-                }
-            }
-        })
-    }
-
-    pub(crate) fn lost<'a>(
-        &'a self,
-        lost: &'a repair::Lost,
-        options: &'a repair::Options,
-        access: Access,
-    ) -> Pending<'a, repair::LostReport> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::lost(database.connect().await?, lost, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, lost, options) = (database.clone(), lost.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::lost(database.open(access)?, &lost, &options, access).await
                     })
                     .await
                 }

@@ -3,6 +3,7 @@
 mod dedupe;
 mod keys;
 mod lost;
+mod notices;
 mod show;
 
 use std::path::PathBuf;
@@ -31,6 +32,8 @@ enum Command {
     Keys(Box<keys::Args>),
     /// Find loads that fell short of the ones before and took rows away, and bring the rows back.
     Lost(Box<lost::Args>),
+    /// Find notices that went out twice or in error, and enqueue one correction per recipient that names them all.
+    Notices(Box<notices::Args>),
 }
 
 /// How any repair is made.
@@ -89,6 +92,8 @@ pub(crate) enum Job {
     Keys(keys::Job),
     /// `lost`
     Lost(Box<lost::Job>),
+    /// `notices`
+    Notices(Box<notices::Job>),
 }
 
 pub(super) fn validate(args: Args) -> Result<Job, Failure> {
@@ -96,6 +101,7 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
         Command::Dedupe(args) => dedupe::validate(*args).map(Job::Dedupe),
         Command::Keys(args) => keys::validate(*args).map(Job::Keys),
         Command::Lost(args) => lost::validate(*args).map(Box::new).map(Job::Lost),
+        Command::Notices(args) => notices::validate(*args).map(Box::new).map(Job::Notices),
     }
 }
 
@@ -104,5 +110,6 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Dedupe(job) => dedupe::run(job, form, &gate).await,
         Job::Keys(job) => keys::run(job, form, &gate).await,
         Job::Lost(job) => lost::run(*job, form, &gate).await,
+        Job::Notices(job) => notices::run(*job, form, &gate).await,
     }
 }

@@ -5,6 +5,7 @@ mod exact;
 mod keys;
 mod lost;
 mod many;
+mod notices;
 
 use landonce_testkit::dump::{self, Dump, Tables};
 use landonce_testkit::postgres::{self, TestDatabase};

@@ -3,6 +3,7 @@
 mod keys;
 mod known;
 mod lost;
+mod notices;
 mod render;
 mod scripted;
 #[cfg(test)]

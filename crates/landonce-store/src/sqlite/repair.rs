@@ -4,6 +4,7 @@ mod keys;
 mod known;
 mod literal;
 mod lost;
+mod notices;
 mod render;
 mod scripted;
 #[cfg(test)]
