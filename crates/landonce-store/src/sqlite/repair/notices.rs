@@ -16,6 +16,9 @@ use crate::sqlite::inbox::is_there;
 use crate::sqlite::render::quoted;
 use crate::sqlite::{Session, outbox};
 
+/// The names of an entity's members, in order.
+const NAMES: &str =
+    "(SELECT json_group_array(k) FROM (SELECT key AS k FROM json_each(o.entity) ORDER BY key))";
 const DOING: &str = "looking for messages that should not have gone out";
 
 /// A path as SQLite writes it, as a literal. Its quotes know no escape.
@@ -111,8 +114,6 @@ ORDER BY m.seq"
         let types: HashMap<&str, &str> =
             known.columns.iter().map(|column| (column.name.as_str(), column.sql_type.as_str())).collect();
         // What entities are made of: one set of columns, or a few where the identity was declared otherwise once.
-        const NAMES: &str =
-            "(SELECT json_group_array(k) FROM (SELECT key AS k FROM json_each(o.entity) ORDER BY key))";
         let shapes = format!(
             "SELECT DISTINCT {NAMES} FROM main.landonce_outbox o\n\
              WHERE o.topic = ?1 AND o.producer = ?2 AND o.kind <> 'correction' AND json_type(o.entity) = 'object'"
