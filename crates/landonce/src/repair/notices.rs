@@ -162,7 +162,9 @@ fn correction(search: &Search, recipient: Option<&str>, named: &[Wrong]) -> Resu
     let topic = &search.topic;
     let entity = json!({ "topic": topic, "recipient": recipient }).to_string();
     let mut change = Vec::with_capacity(named.len() * 16);
-    named.iter().for_each(|wrong| change.extend_from_slice(wrong.id.as_bytes()));
+    for wrong in named {
+        change.extend_from_slice(wrong.id.as_bytes());
+    }
     let notices: Vec<CorrectedNotice> = named.iter().map(shown).collect();
     let kind = "correction";
     let payload = Payload { r#type: format!("{topic}.{kind}"), topic, kind, recipient, notices };
