@@ -8,12 +8,15 @@
 mod ewkb;
 mod object;
 mod rounding;
+mod text;
 mod walk;
 
 #[cfg(test)]
 mod tests;
 
 use crate::bad_record::BadRecord;
+
+pub use text::to_geojson;
 
 /// A geometry as little-endian EWKB with its SRID, for a column of `kind` (`None` takes any).
 ///

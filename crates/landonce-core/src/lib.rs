@@ -9,7 +9,8 @@
 //! - [`json`]: a strict scanner that keeps the text; [`record`]: from a text to key, digest and columns;
 //! - [`canonical`], [`identity`]: the bytes under keys and digests, version 1;
 //! - [`bad_record`]: why a record can't be taken;
-//! - [`outcome`]: the counts that always add up; [`message`]: what a message about a change is known by;
+//! - [`outcome`]: the counts that always add up; [`notice`]: what a change becomes for others to hear of, and
+//!   [`message`]: what that is known by;
 //! - [`retry`]: what to do about a failure.
 
 pub mod bad_record;
@@ -19,6 +20,7 @@ pub mod geometry;
 pub mod identity;
 pub mod json;
 pub mod message;
+pub mod notice;
 pub mod number;
 pub mod outcome;
 pub mod period;

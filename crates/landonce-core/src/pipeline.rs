@@ -4,6 +4,7 @@ mod archive;
 mod check;
 mod complete;
 mod derive;
+mod notify;
 mod whole;
 
 pub use archive::Archive;
@@ -19,6 +20,7 @@ use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
 
 pub use complete::{Proof, SideFile};
 pub use derive::{Base, Derived, Part, QUARTER, Query};
+pub use notify::{Notify, Order, Piece, Reference, Template};
 
 /// A declared pipeline.
 #[derive(Debug, Clone)]
@@ -35,6 +37,7 @@ pub struct Pipeline {
     /// The period of this run, once it is given.
     pub(crate) period: Option<Period>,
     pub(crate) archive: Option<Archive>,
+    pub(crate) notify: Vec<Notify>,
 }
 
 /// What a pipeline reads.
@@ -250,6 +253,11 @@ impl Pipeline {
     /// Where each batch's source bytes are kept, if anywhere.
     pub fn archive(&self) -> Option<&Archive> {
         self.archive.as_ref()
+    }
+
+    /// The changes that others are told of.
+    pub fn notifications(&self) -> &[Notify] {
+        &self.notify
     }
 
     /// The fields that change per attempt.

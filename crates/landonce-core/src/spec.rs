@@ -8,6 +8,7 @@ mod complete;
 mod derive;
 mod fault;
 mod identity;
+mod notify;
 mod whole;
 
 use schemars::JsonSchema;
@@ -23,6 +24,7 @@ pub use fault::SpecError;
 pub use identity::{
     AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
 };
+pub use notify::{ChangeKind, NotifySpec, OrderSpec, PayloadSpec, ValueSpec, WhereSpec};
 pub use whole::{OwnerSpec, PeriodSpec, PlausibleSpec};
 
 /// A pipeline file.
@@ -57,6 +59,9 @@ pub struct Spec {
     /// Where each batch's source bytes are kept before it lands; nowhere when left out.
     #[serde(default)]
     pub archive: Option<ArchiveSpec>,
+    /// Changes of the target's rows that others are told of.
+    #[serde(default)]
+    pub notify: Vec<NotifySpec>,
 }
 
 /// What to read.

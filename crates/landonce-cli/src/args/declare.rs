@@ -160,6 +160,7 @@ impl DeclareArgs {
             on_bad_record: self.on_bad.clone().unwrap_or_default(),
             derive: Vec::new(),
             archive: None,
+            notify: Vec::new(),
         };
         Ok(Pipeline::from_spec(spec)?)
     }

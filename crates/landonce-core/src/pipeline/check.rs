@@ -2,7 +2,7 @@
 
 use super::{
     Archive, Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError,
-    Rest, Source, Target, Write, derive, whole,
+    Rest, Source, Target, Write, derive, notify, whole,
 };
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 use crate::spec::{
@@ -38,6 +38,7 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
     let write = write(spec.write)?;
     let derived = derive::resolve(spec.derive, &target)?;
     let archive = spec.archive.map(Archive::new).transpose()?;
+    let notify = notify::resolve(spec.notify)?;
     let pipeline = Pipeline {
         name,
         source,
@@ -49,6 +50,7 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
         derived,
         period: None,
         archive,
+        notify,
     };
     across(&pipeline)?;
     whole::across(&pipeline)?;

@@ -1,6 +1,7 @@
 //! A pipeline held against a catalogue: which columns, which match, which guard; or why it can't be.
 
 mod derived;
+mod notices;
 mod scope;
 
 use super::{
@@ -78,7 +79,7 @@ impl Resolver<'_> {
             .map(|(at, _)| at)
             .collect();
         let is_sender_id = matches!(pipeline.identity.from, IdentityFrom::SenderId(_));
-        Ok(TablePlan {
+        let plan = TablePlan {
             table: self.shape.map_or_else(|| pipeline.target.table.clone(), |shape| shape.table.clone()),
             create: self.shape.is_none(),
             matching,
@@ -95,7 +96,9 @@ impl Resolver<'_> {
             sender_id: is_sender_id && matches!(guard, Guard::Digest { .. }),
             guard,
             columns,
-        })
+        };
+        self.notices(&plan)?;
+        Ok(plan)
     }
 
     fn identity_fields(&self) -> &[String] {

@@ -129,3 +129,30 @@ fn a_catalogue_of_storage_classes_takes_the_declared_meaning() {
     let narrow = "identity: [id]\ntarget: {table: t, columns: {ok: int}}";
     assert_eq!(resolve(&pipeline(narrow), Some(&shape)).unwrap().columns[1].ty, Type::Integer { bits: 32 });
 }
+
+#[test]
+fn changes_are_told_only_by_a_revision_and_a_run() {
+    for (without, want) in [
+        (
+            "landonce_revision",
+            "a column `landonce_revision`, which counts a row's real changes, and there is none; add it (bigint NOT NULL DEFAULT 1)",
+        ),
+        (
+            "landonce_run_id",
+            "a column `landonce_run_id`, which names the run that made the last one, and there is none; add it (uuid)",
+        ),
+    ] {
+        let notifying = pipeline("identity: [id]\ntarget: {table: t}\nnotify: [{topic: t}]");
+        let silent = pipeline("identity: [id]\ntarget: {table: t}");
+        let mut columns = vec![
+            column("id", Type::TEXT),
+            column("landonce_revision", Type::INTEGER),
+            column("landonce_run_id", Type::Uuid),
+        ];
+        columns.retain(|column| column.name != without);
+        let shape = shape(columns, &[&["id"]]);
+        assert!(resolve(&silent, Some(&shape)).is_ok());
+        let error = resolve(&notifying, Some(&shape)).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+}
