@@ -23,6 +23,7 @@ mod joined;
 mod ledger;
 mod link;
 mod migrate;
+mod notices;
 mod numeric;
 mod outbox;
 mod quarantine;

@@ -17,6 +17,7 @@
 //! Every store passes the one conformance suite in `tests/it/`; a difference is a listed skip with a reason.
 
 mod derives;
+mod notices;
 
 use landonce_core::outcome::Outcome;
 use landonce_core::plan::{StageColumn, TableName, TablePlan, TableShape};
@@ -31,6 +32,7 @@ use crate::outbox::Message;
 use crate::quarantine::BadRow;
 
 pub use derives::{Applied, Compared, Computed, Derives, Difference, Fault, Look};
+pub use notices::Notices;
 
 /// Where and how to write: a transaction that writes, or one that the database itself keeps from writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +136,7 @@ pub trait Rows: Send + 'static {
     async_fn_in_trait,
     reason = "internal seam, called with concrete types: auto traits are inferred there"
 )]
-pub trait Work: Derives {
+pub trait Work: Derives + Notices {
     /// The store's form of rows.
     type Rows: Rows;
     /// What makes such rows, on whichever thread decodes.

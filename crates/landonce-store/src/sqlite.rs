@@ -22,6 +22,7 @@ mod inbox;
 mod joined;
 mod ledger;
 mod migrate;
+mod notices;
 mod outbox;
 mod quarantine;
 mod render;

@@ -45,6 +45,11 @@ pub struct Parked {
 }
 
 impl Parked {
+    /// Its process id.
+    pub fn id(&self) -> Option<u32> {
+        self.child.id()
+    }
+
     /// Kills it and waits until it is gone.
     ///
     /// # Panics

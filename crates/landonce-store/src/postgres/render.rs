@@ -9,6 +9,7 @@
 
 mod derive;
 mod history;
+mod notices;
 mod scope;
 mod stage;
 mod tables;
@@ -25,6 +26,7 @@ use super::wire::Wire;
 use crate::error::Result;
 
 pub(super) use derive::analyze_derived;
+pub(super) use notices::{close_changes, fetch_changes, kind};
 pub(super) use stage::{class, close_cursor, count_todo, fetch};
 
 /// The stage: what the batch says of each record.
@@ -33,6 +35,8 @@ pub(super) const STAGE: &str = "pg_temp.landonce_stage";
 pub(super) const TODO: &str = "pg_temp.landonce_todo";
 /// A chunk of whole rows on its way into the target.
 pub(super) const ROWS: &str = "pg_temp.landonce_rows";
+/// Rows as they were before the batch wrote them, where its changes are told.
+pub(super) const OLD: &str = "pg_temp.landonce_old";
 /// The rows of a period of a derived table, as they were computed.
 pub(super) const DERIVED: &str = "pg_temp.landonce_derived";
 

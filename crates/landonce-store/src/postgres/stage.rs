@@ -9,10 +9,10 @@ use tokio_postgres::{Row, Statement};
 use uuid::Uuid;
 
 use super::link::{Fault, Link};
-use super::render::{self, Facts, ROWS, Render, STAGE, TODO, class};
+use super::render::{self, Facts, OLD, ROWS, Render, STAGE, TODO, class};
 use super::rows::{CopyRows, Sealed};
 use super::savepoint::{self, Attempt};
-use super::{catalog, facts, straight, write};
+use super::{catalog, facts, notices, straight, write};
 use crate::error::{Error, Result};
 use crate::seam::{Access, Class, Classified, Folded, Place, Refused, SameContent, Survey, Todo};
 
@@ -32,6 +32,7 @@ pub(super) struct Open {
     cursor: Cursor,
     pub(super) straight: straight::Way,
     pub(super) by_rows: Option<write::ByRows>,
+    pub(super) notices: notices::State,
 }
 
 /// What [`Open::classify`] found, as far as the verbs behind it care.
@@ -97,6 +98,7 @@ impl Open {
             cursor: Cursor::Closed,
             straight: straight::Way::default(),
             by_rows: None,
+            notices: notices::State::default(),
         })
     }
 
@@ -294,12 +296,15 @@ impl Open {
         if self.cursor == Cursor::Open {
             link.batch(doing, &render::close_cursor()).await?;
         }
+        if self.notices.is_open() {
+            link.batch(doing, &render::close_changes()).await?;
+        }
         link.batch(doing, &drop_tables()).await
     }
 }
 
 fn drop_tables() -> String {
-    format!("DROP TABLE IF EXISTS {STAGE}, {TODO}, {ROWS}")
+    format!("DROP TABLE IF EXISTS {STAGE}, {TODO}, {ROWS}, {OLD}")
 }
 
 /// Staged rows in one COPY.

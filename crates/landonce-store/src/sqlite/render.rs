@@ -7,6 +7,7 @@
 
 mod derive;
 mod history;
+mod notices;
 mod scope;
 #[cfg(test)]
 mod snapshots;
@@ -26,6 +27,10 @@ pub(super) use tables::drop_stage;
 pub(super) const STAGE: &str = "temp.landonce_stage";
 /// The staged records that need something done, in key order.
 pub(super) const TODO: &str = "temp.landonce_todo";
+/// Rows as they were before the batch wrote them, where its changes are told.
+pub(super) const OLD: &str = "temp.landonce_old";
+/// What has really happened, in key order: a remembered row, or a staged record.
+pub(super) const CHANGES: &str = "temp.landonce_changes";
 /// The rows of a period of a derived table, as its query gives them.
 pub(super) const RAW: &str = "temp.landonce_raw";
 /// The same in the table's own types.

@@ -15,9 +15,9 @@ use uuid::Uuid;
 use super::catalog::{self, Facts};
 use super::errors::during;
 use super::fold::{Fold, Rule};
-use super::functions;
 use super::render::{self, Render, class};
 use super::rows::{BoundRows, Cells, bind, place};
+use super::{functions, notices};
 use crate::error::{Error, Result};
 use crate::seam::{Access, Class, Classified, Folded, Place, Refused, Survey, Todo};
 
@@ -34,6 +34,7 @@ pub(super) struct Open {
     classes: HashMap<u64, Class>,
     pub(super) write: String,
     pub(super) look: String,
+    pub(super) notices: notices::State,
 }
 
 /// What one walk over the stage has found.
@@ -61,7 +62,17 @@ impl Open {
         connection.execute_batch(&sql).map_err(during(&doing))?;
         let (write, look) = (render.write(), render.look(&plan.row_columns()));
         let plan = plan.clone();
-        Ok(Self { plan, facts, may_repeat: 0, told: None, given: 0, classes: HashMap::new(), write, look })
+        Ok(Self {
+            plan,
+            facts,
+            may_repeat: 0,
+            told: None,
+            given: 0,
+            classes: HashMap::new(),
+            write,
+            look,
+            notices: notices::State::default(),
+        })
     }
 
     pub(super) fn render(&self) -> Result<Render<'_>> {

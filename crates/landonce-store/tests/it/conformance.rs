@@ -11,6 +11,7 @@ pub(crate) mod held;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod names;
+pub(crate) mod notices;
 pub(crate) mod quarantine;
 pub(crate) mod refused;
 pub(crate) mod repairs;
@@ -47,6 +48,8 @@ macro_rules! every_promise {
                 an_entry_goes_with_its_transaction, periods_come_by_their_start, a_look_into_the_ledger_needs_no_tables,
                 names_are_compared_by_their_bytes;
             names: any_name_works, a_name_that_says_sql_is_a_name, a_table_tells_whether_it_has_rows;
+            notices: what_was_and_what_is_are_told_in_key_order_and_pages, what_vanishes_and_comes_again_is_told,
+                a_row_of_another_run_is_not_told, without_a_revision_nothing_can_be_told, a_plan_remembers_nothing;
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
             refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,
                 a_foreign_key_names_the_row, a_missing_value_names_its_column, all_rows_may_be_refused;

@@ -6,6 +6,7 @@
 mod bulk;
 mod column_types;
 mod connections;
+mod in_between;
 mod joined;
 mod report;
 mod setup;

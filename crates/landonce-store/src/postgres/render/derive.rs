@@ -230,7 +230,7 @@ pub(in crate::postgres) fn analyze_derived() -> String {
 }
 
 /// The staged records of these classes.
-fn of_classes(classes: &[i16]) -> String {
+pub(super) fn of_classes(classes: &[i16]) -> String {
     let classes = list(classes.iter().map(ToString::to_string));
     format!("{TODO} d JOIN {STAGE} s ON s.landonce_offset = d.landonce_offset WHERE d.class IN ({classes})")
 }

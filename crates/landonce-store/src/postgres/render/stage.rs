@@ -324,7 +324,12 @@ pub(in crate::postgres) fn count_todo() -> String {
 
 /// The next records of the cursor.
 pub(in crate::postgres) fn fetch(most: usize) -> String {
-    format!("FETCH FORWARD {most} FROM {CURSOR}")
+    fetch_from(CURSOR, most)
+}
+
+/// The next rows of a cursor.
+pub(super) fn fetch_from(cursor: &str, most: usize) -> String {
+    format!("FETCH FORWARD {most} FROM {cursor}")
 }
 
 /// The cursor's end.

@@ -3,7 +3,7 @@
 use landonce_core::column::Type;
 use landonce_core::plan::{KeyForm, Match, StageColumn};
 
-use super::{Render, STAGE, TODO, kept_columns, list, staged};
+use super::{CHANGES, OLD, Render, STAGE, TODO, kept_columns, list, staged};
 use crate::error::Result;
 
 impl Render<'_> {
@@ -89,7 +89,7 @@ impl Render<'_> {
 
 /// Drops the temporary tables.
 pub(in crate::sqlite) fn drop_stage() -> String {
-    format!("DROP TABLE IF EXISTS {STAGE};\nDROP TABLE IF EXISTS {TODO};\n")
+    [STAGE, TODO, OLD, CHANGES].map(|table| format!("DROP TABLE IF EXISTS {table};\n")).concat()
 }
 
 /// The type of a column that landonce makes. A strict table takes no other class, and TEXT alters no digit.
