@@ -27,6 +27,9 @@ pub const REPAIR: &[&str] = &["repair_marked", "repair_changed", "repair_scripte
 /// Those of pipelines with derived tables: behind a batch's marks, then in each period's transaction.
 pub const DERIVE: &[&str] = &["marked", "base_owned", "computed", "applied", "derived"];
 
+/// Those of pipelines with notifications: behind the messages of a round.
+pub const NOTIFY: &[&str] = &["enqueued"];
+
 /// At a failpoint: when `LANDONCE_FAILPOINT` names it, says so on stderr and stops there for ever, to be killed. `written:3` is
 /// the third time that the process comes to `written`.
 #[cfg(feature = "failpoints")]
@@ -35,7 +38,7 @@ pub fn at(name: &str) {
     static TIMES: AtomicU32 = AtomicU32::new(0);
 
     debug_assert!(
-        ALL.contains(&name) || REPAIR.contains(&name) || DERIVE.contains(&name),
+        [ALL, REPAIR, DERIVE, NOTIFY].iter().any(|names| names.contains(&name)),
         "{name} isn't listed"
     );
     let Ok(wanted) = std::env::var("LANDONCE_FAILPOINT") else { return };

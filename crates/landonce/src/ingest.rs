@@ -7,6 +7,7 @@ mod hold;
 mod joined;
 mod land;
 pub(crate) mod marks;
+mod notices;
 mod options;
 mod preview;
 mod repeats;
@@ -60,6 +61,8 @@ pub(crate) struct Job {
     is_rejected: bool,
     release: Option<Release>,
     is_preview: bool,
+    /// The pipeline's notifications are told.
+    notifies: bool,
     progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -85,6 +88,7 @@ impl Job {
             turn,
             copies: pipeline.identity().keeps_repeats.then(Arc::default),
             is_preview: false,
+            notifies: false,
             progress: None,
         })
     }
@@ -299,6 +303,7 @@ async fn attempt<D: Connect>(
     let mut job = Job {
         progress: options.progress.clone(),
         release: options.release.clone(),
+        notifies: options.notify,
         ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
     };
     know_earlier(&mut connection, &mut job).await?;

@@ -102,6 +102,8 @@ pub struct Notes {
     pub reasons: Vec<String>,
     /// The payload of a held run is kept; false where a person has rejected it before.
     pub is_payload_kept: bool,
+    /// Messages about changes that this batch has put into the outbox.
+    pub enqueued: u64,
     /// New rows whose content was there under another sender's id (G3).
     pub same_content: u64,
     /// Some of them: the record's number, and the other row's key.

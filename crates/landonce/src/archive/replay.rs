@@ -203,6 +203,8 @@ impl Replay {
                 // Whether the period was over is told by when its payload came, not by when it is applied.
                 options.started_at.get_or_insert(manifest.received_at);
             }
+            // What goes elsewhere to be compared is no news of the target.
+            options.notify &= !self.is_scratch;
             // The same payload is applied too: rows of it are lost.
             options.is_forced |= is_again;
             let declared = Arc::new(declared);

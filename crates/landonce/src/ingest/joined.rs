@@ -42,8 +42,11 @@ pub(crate) async fn ingest_in<W: Work>(
             plan.table
         )));
     }
-    let job =
-        Job { progress: options.progress.clone(), ..Job::new(pipeline, plan, batch, claim.clone(), turn)? };
+    let job = Job {
+        progress: options.progress.clone(),
+        notifies: options.notify,
+        ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
+    };
     match land::land(work, &job, &mut false).await? {
         Landed::Found(_) if job.turn.as_ref().is_some_and(|turn| turn.is_numbered) => {
             Err(Error::overtaken(&claim.batch_id))

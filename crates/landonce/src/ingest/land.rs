@@ -15,6 +15,7 @@ use landonce_store::seam::{Class, Classified, Place, Refused, Todo, Work, Writte
 
 use super::build::{self, Built};
 use super::feed::{self, Fed, Input};
+use super::notices::Notices;
 use super::tally::Tally;
 use super::{Job, Progress, marks, rounds, weigh};
 use crate::decode::Texts;
@@ -46,6 +47,7 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     failpoint::at("claimed");
     let mut tally = Tally::new(job);
     marks::begin(work, job, &mut tally.touched).await?;
+    tally.notices = Notices::of(job)?;
 
     // 2. stage: what identifies each record and tells that it changed. Bad records are listed, or kept.
     work.open_stage(&job.plan).await?;
@@ -58,14 +60,15 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     failpoint::at("staged");
     tally.check()?;
 
-    // 3. fold: one staged row per identity. 4. write: only what is new or changed, in key order; then the deletes.
+    // 3. fold: one staged row per identity. 4. write: only what is new or changed, in key order; then the deletes; and what has
+    // really happened goes into the outbox, where the pipeline tells it.
     let refused = rounds::all(work, job, &mut tally, &texts, later).await?;
     failpoint::at("written");
     tally.refused(work, &texts, &refused).await?;
     tally.check()?;
     failpoint::at("bad_kept");
 
-    // 5. marks: the periods that derived tables are due for. Outbox: no pipeline has notifications yet.
+    // 5. marks: the periods that derived tables are due for.
     marks::leave(work, job, &tally.touched).await?;
     // 6. settle: the outcome goes into the claimed row.
     let resolved = tally.resolved();

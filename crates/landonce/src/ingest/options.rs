@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::retry::RetryPolicy;
 
 /// How a batch is ingested.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Options {
     /// The run's id; a UUIDv7 made now when left out. It is provenance, never identity.
     pub run_id: Option<Uuid>,
@@ -22,6 +22,23 @@ pub struct Options {
     pub is_forced: bool,
     /// A person's word that this snapshot is to land although it is incomplete or implausible ([`crate::Pipeline::release`]).
     pub release: Option<Release>,
+    /// The changes that the pipeline's `notify:` names are told: their messages are enqueued in the batch's transaction. They
+    /// are, unless this is false.
+    pub notify: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            run_id: None,
+            retry: RetryPolicy::default(),
+            progress: None,
+            started_at: None,
+            is_forced: false,
+            release: None,
+            notify: true,
+        }
+    }
 }
 
 /// A person's word on a held snapshot.

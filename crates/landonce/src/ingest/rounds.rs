@@ -18,7 +18,7 @@ use super::feed::Input;
 use super::land::{Staged, stage, tell_apart, write};
 use super::tally::Tally;
 use super::weigh::{self, There};
-use super::{Job, marks};
+use super::{Job, marks, notices};
 use crate::decode::{DecodeError, Texts};
 use crate::error::{Error, Repr};
 
@@ -76,6 +76,7 @@ async fn round<W: Work>(
             same.samples.into_iter().map(|(place, key)| (place.number, key)).collect();
     }
     marks::before(work, &mut tally.touched, classified).await?;
+    notices::before(work, &mut tally.notices, classified).await?;
     if is_first && job.plan.scope.is_some() {
         vanish(work, job, tally, classified).await?;
     }
@@ -83,10 +84,12 @@ async fn round<W: Work>(
     if classified.deletes > 0 {
         let deleted = work.delete().await?;
         tally.outcome.deleted += deleted;
+        notices::all_seen(&tally.notices, deleted, classified.deletes)?;
         // Gone meanwhile: nothing left to delete. Or come meanwhile: told apart as nothing to delete, and deleted after all.
         tally.outcome.unchanged = (tally.outcome.unchanged + classified.deletes).saturating_sub(deleted);
     }
     marks::after(work, &mut tally.touched, classified).await?;
+    notices::after(work, job, tally, classified).await?;
     Ok(refused)
 }
 
@@ -131,7 +134,14 @@ pub(super) async fn vanish<W: Work>(
     if !job.is_preview {
         marks::vanishing(work, &mut tally.touched).await?;
     }
-    let gone = if job.is_preview { missing } else { work.remove_missing(job.claim.run_id).await? };
+    let gone = if job.is_preview {
+        missing
+    } else {
+        let remembered = notices::vanishing(work, &mut tally.notices).await?;
+        let gone = work.remove_missing(job.claim.run_id).await?;
+        notices::all_seen(&tally.notices, gone, remembered)?;
+        gone
+    };
     if job.plan.tombstone.is_some() {
         tally.outcome.retired = gone;
     } else {

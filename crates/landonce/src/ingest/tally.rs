@@ -11,6 +11,7 @@ use landonce_store::seam::{Place, Refused, Work};
 use super::Job;
 use super::feed::Bad;
 use super::marks::Touched;
+use super::notices::Notices;
 use crate::complete::{self, Completeness};
 use crate::decode::Texts;
 use crate::error::{Error, Located, Repr};
@@ -25,6 +26,7 @@ pub(super) struct Tally<'j> {
     pub(super) outcome: Outcome,
     pub(super) notes: Notes,
     pub(super) touched: Touched,
+    pub(super) notices: Notices,
     bad: u64,
     found: Vec<Located>,
     /// The numbers of the bad records, when the batch is made of quarantine entries.
@@ -44,6 +46,7 @@ impl<'j> Tally<'j> {
             outcome: Outcome::default(),
             notes: Notes::default(),
             touched: Touched::default(),
+            notices: Notices::default(),
             bad: 0,
             found: Vec::new(),
             still_bad: HashSet::new(),

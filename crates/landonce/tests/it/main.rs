@@ -14,6 +14,7 @@ mod existing_tables;
 mod history;
 mod keys_and_values;
 mod lost_answers;
+mod notices;
 mod order;
 mod passing_failures;
 mod patterns;
