@@ -60,6 +60,14 @@ pub(crate) struct Args {
     #[arg(long)]
     force: bool,
 
+    /// Tell what changes, as a run does. A pipeline with `notify` needs this flag or the next.
+    #[arg(long, conflicts_with = "no_notify")]
+    notify: bool,
+
+    /// Tell nobody what changes: no message is put into the outbox, now or later.
+    #[arg(long)]
+    no_notify: bool,
+
     /// How many periods are loaded at once. On SQLite, which has one writer, the others wait for it.
     #[arg(long, value_name = "N", default_value = "1")]
     jobs: NonZeroUsize,
@@ -118,10 +126,21 @@ pub(super) fn validate(args: &Args) -> Result<Job, Failure> {
             "name the file of each period with placeholders: `source: {file: 'in/{period.date}.csv'}`",
         ));
     }
+    let topics: Vec<&str> =
+        pipeline.declared().notifications().iter().map(|notify| notify.topic.as_str()).collect();
+    if !topics.is_empty() && !args.notify && !args.no_notify {
+        return Err(Failure::usage(
+            format!(
+                "is anybody to be told what a backfill changes? The pipeline notifies ({})",
+                topics.join(", ")
+            ),
+            "add --notify, and each changed row becomes a message as in a run, or --no-notify",
+        ));
+    }
     Ok(Job {
         window: Window::new(&calendar, &from, &to)?,
         calendar,
-        options: Options { is_forced: args.force, ..args.attempts.options() },
+        options: Options { is_forced: args.force, notify: !args.no_notify, ..args.attempts.options() },
         is_missing_only: args.missing,
         is_stopping_on_failure: args.stop_on_failure,
         has_progress: !args.no_progress,

@@ -58,6 +58,10 @@ pub(crate) struct Args {
     #[arg(long)]
     again: bool,
 
+    /// Tell what changes, as a run does; otherwise no message of the pipeline's `notify` is put into the outbox.
+    #[arg(long, conflicts_with = "into")]
+    notify: bool,
+
     /// Say what would be done, and do nothing.
     #[arg(long)]
     dry_run: bool,
@@ -76,6 +80,7 @@ pub(crate) struct Job {
     selection: Selection,
     way: ReplayWay,
     attempts: AttemptArgs,
+    notifies: bool,
     is_dry: bool,
 }
 
@@ -97,12 +102,13 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
             (None, false) => ReplayWay::Missing,
         },
         attempts: args.attempts,
+        notifies: args.notify,
         is_dry: args.dry_run,
     })
 }
 
 pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit, Failure> {
-    let mut options = job.attempts.options();
+    let mut options = Options { notify: job.notifies, ..job.attempts.options() };
     let run_id = options.run_id.unwrap_or_default();
     let at_commit = gate.clone();
     options.progress = Some(Arc::new(move |progress| {

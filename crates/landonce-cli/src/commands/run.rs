@@ -40,6 +40,10 @@ pub(crate) struct Args {
     #[arg(long)]
     no_derive: bool,
 
+    /// Tell nobody what changes: no message of the pipeline's `notify` is put into the outbox, now or later.
+    #[arg(long)]
+    no_notify: bool,
+
     /// No progress bar; there is none anyway unless stderr is a terminal.
     #[arg(long)]
     no_progress: bool,
@@ -75,7 +79,7 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
     Ok(Job {
         store: place::choose(&args.store, Some(&delivery.pipeline))?,
         delivery,
-        options: OptionsOf(args.attempts.options()),
+        options: OptionsOf(Options { notify: !args.no_notify, ..args.attempts.options() }),
         is_stopping_on_failure: args.stop_on_failure,
         derives,
         has_progress: !args.no_progress,

@@ -39,6 +39,7 @@ pub(crate) struct BatchReport {
     kept: Vec<RecordReport>,
     kept_new: u64,
     withheld: u64,
+    enqueued: u64,
     reasons: Vec<String>,
     same_content: SameContent,
     error: Option<ErrorReport>,
@@ -123,6 +124,7 @@ impl BatchReport {
             kept: notes.kept.iter().map(RecordReport::new).collect(),
             kept_new: notes.kept_new,
             withheld: notes.withheld,
+            enqueued: notes.enqueued,
             reasons: notes.reasons.clone(),
             same_content: SameContent::new(notes),
             error: None,
@@ -154,6 +156,7 @@ impl BatchReport {
             kept: Vec::new(),
             kept_new: 0,
             withheld: 0,
+            enqueued: 0,
             reasons: Vec::new(),
             same_content: SameContent::default(),
             error: Some(ErrorReport::new(failure)),
@@ -247,6 +250,10 @@ impl BatchReport {
                 "  note      {} {rows} that the payload doesn't have {theirs}. Mend the bad records, and run again\n",
                 self.withheld
             ));
+        }
+        if self.enqueued > 0 {
+            let noun = if self.enqueued == 1 { "message" } else { "messages" };
+            out.push_str(&format!("  told      {} {noun} put into the outbox\n", self.enqueued));
         }
         out.push_str(&same_content_lines(&self.same_content));
         out

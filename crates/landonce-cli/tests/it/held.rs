@@ -103,6 +103,7 @@ exit 1
   "kept": [],
   "kept_new": 0,
   "withheld": 0,
+  "enqueued": 0,
   "reasons": [
     "5 records, and the median of the last load is 12: more than 20 % away (`write.plausible.rows`)",
     "it doesn't have 7 of the 12 rows that are there: more than 20 % (`write.plausible.retired`)"

@@ -38,6 +38,7 @@ exit 0
   "kept": [],
   "kept_new": 0,
   "withheld": 0,
+  "enqueued": 0,
   "reasons": [],
   "same_content": {
     "count": 0,
@@ -86,6 +87,7 @@ exit 2
   "kept": [],
   "kept_new": 0,
   "withheld": 0,
+  "enqueued": 0,
   "reasons": [],
   "same_content": {
     "count": 0,

@@ -10,6 +10,8 @@ mod backfill;
 mod bad_records;
 mod config_faults;
 #[cfg(feature = "failpoints")]
+mod crashed_notices;
+#[cfg(feature = "failpoints")]
 mod crashed_periods;
 #[cfg(feature = "failpoints")]
 mod crashed_snapshots;
@@ -22,6 +24,7 @@ mod held;
 mod interrupt;
 mod json;
 mod key;
+mod notices;
 mod orchestrators;
 mod periods;
 mod plan;

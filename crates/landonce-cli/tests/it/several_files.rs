@@ -69,6 +69,7 @@ exit 2
       "kept": [],
       "kept_new": 0,
       "withheld": 0,
+      "enqueued": 0,
       "reasons": [],
       "same_content": {
         "count": 0,
@@ -102,6 +103,7 @@ exit 2
       "kept": [],
       "kept_new": 0,
       "withheld": 0,
+      "enqueued": 0,
       "reasons": [],
       "same_content": {
         "count": 0,
@@ -150,6 +152,7 @@ exit 2
       "kept": [],
       "kept_new": 0,
       "withheld": 0,
+      "enqueued": 0,
       "reasons": [],
       "same_content": {
         "count": 0,
