@@ -149,7 +149,7 @@ mod tests {
         migrate(&connection).unwrap();
         connection.execute("INSERT INTO landonce_migration (version, name) VALUES (99, 'x')", []).unwrap();
         let error = migrate(&connection).unwrap_err();
-        assert!(error.to_string().contains("version 99 of them and this landonce knows 5"), "{error}");
+        assert!(error.to_string().contains("version 99 of them and this landonce knows 6"), "{error}");
         assert!(connection.is_autocommit());
     }
 
