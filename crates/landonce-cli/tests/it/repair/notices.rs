@@ -174,3 +174,33 @@ async fn a_database_without_an_outbox_and_a_path_that_is_none_are_refused() {
         assert!(path.stderr.contains("is no path into a payload"), "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_row_that_is_there_is_known_by_whatever_its_key_is_made_of() {
+    let columns = "a: integer, b: text, c: 'numeric(12,2)', d: timestamptz, e: date, f: uuid, g: boolean";
+    let keys = ["{fields: [a, b, c, d, e, f, g], as: columns}", "{fields: [a, b, c, d, e, f, g]}", "[a, z]"];
+    for scene in [Scene::sqlite("").await, Scene::postgres("").await] {
+        for (nth, identity) in keys.iter().enumerate() {
+            scene.folder.write(
+                "p.yaml",
+                format!(
+                    "pipeline: p{nth}\nidentity: {identity}\ntarget: {{table: t{nth}, columns: {{{columns}}}}}\nnotify: [{{topic: t{nth}}}]\n"
+                ),
+            );
+            let row = r#"{"a":9007199254740993,"b":"it's \"1.50\"","c":1.50,"d":"2026-03-01T05:30:00+01:00","e":"2026-03-01","f":"6F9619FF-8B86-D011-B42D-00C04FC964FF","g":true,"z":"é"}"#;
+            scene.folder.write("in.ndjson", format!("{row}\n{}\n", row.replace("993", "992")));
+            let ran = scene.folder.run(&["run", "p.yaml", "in.ndjson", "--store", &scene.store()]);
+            assert_eq!(ran.code, 0, "{ran}");
+            scene.sql(&format!("UPDATE {} SET state = 'sent', sent_at = enqueued_at", outbox(&scene))).await;
+            let topic = format!("t{nth}");
+            let report = |scene: &Scene| {
+                scene.repair(&["notices", "p.yaml", "--topic", &topic, "--output", "json"]).json()
+            };
+            let found = report(&scene);
+            assert_eq!((&found["in_error"], &found["not_judged"]), (&0.into(), &0.into()), "{found}");
+            scene.sql(&format!("DELETE FROM t{nth} WHERE a = 9007199254740992")).await;
+            let found = report(&scene);
+            assert_eq!((&found["in_error"], &found["not_judged"]), (&1.into(), &0.into()), "{found}");
+        }
+    }
+}

@@ -131,7 +131,11 @@ ORDER BY m.seq"
             for name in &names {
                 let Some(sql_type) = types.get(name.as_str()) else { break };
                 let value = at("m.entity", &vec![name.clone()])?;
-                let value = format!("nullif({value}, 'null')");
+                // As it is stored: no JSON word, and 1 and 0 for what is true and false.
+                let kind = format!("json_type(m.entity, {})", spelled(&vec![name.clone()])?);
+                let value = format!(
+                    "CASE {kind} WHEN 'true' THEN 1 WHEN 'false' THEN 0 WHEN 'null' THEN NULL ELSE {value} END"
+                );
                 // A column's affinity makes a number of a text where it is one.
                 same.push(if sql_type.eq_ignore_ascii_case("blob") {
                     format!("t.{} IS unhex({value}, '-')", quoted(name)?)
