@@ -9,8 +9,8 @@
 //! - [`json`]: a strict scanner that keeps the text; [`record`]: from a text to key, digest and columns;
 //! - [`canonical`], [`identity`]: the bytes under keys and digests, version 1;
 //! - [`bad_record`]: why a record can't be taken;
-//! - [`outcome`]: the counts that always add up; [`notice`]: what a change becomes for others to hear of, and
-//!   [`message`]: what that is known by;
+//! - [`outcome`]: the counts that always add up; [`notice`]: what a change becomes for others to hear of,
+//!   [`message`]: what that is known by, [`webhook`]: how it is signed;
 //! - [`retry`]: what to do about a failure.
 
 pub mod bad_record;
@@ -31,3 +31,4 @@ pub mod retry;
 pub mod spec;
 pub mod time;
 pub mod value;
+pub mod webhook;

@@ -13,6 +13,7 @@ mod whole;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 pub use archive::{ArchiveMap, ArchiveSpec};
 pub use column::{ColumnSpec, ColumnsSpec};
@@ -265,12 +266,20 @@ pub struct QuarantineSpec {
     pub max: String,
 }
 
+/// Reads a declaration of any kind from its YAML, as all of landonce's files are read.
+///
+/// # Errors
+/// What is wrong, with its line and column, and the nearest known name.
+pub fn read<T: DeserializeOwned>(yaml: &str) -> Result<T, SpecError> {
+    // An owner of the name `NO`, or `007`, is a text, as written: YAML 1.1 would make false and 7 of them.
+    let options = serde_saphyr::options! { strict_booleans: true, leading_zero_numbers_as_strings: true };
+    serde_saphyr::from_str_with_options(yaml, options).map_err(|error| SpecError::new(&error))
+}
+
 impl Spec {
     /// Parses a pipeline file's text.
     pub fn parse(yaml: &str) -> Result<Self, SpecError> {
-        // An owner of the name `NO`, or `007`, is a text, as written: YAML 1.1 would make false and 7 of them.
-        let options = serde_saphyr::options! { strict_booleans: true, leading_zero_numbers_as_strings: true };
-        serde_saphyr::from_str_with_options(yaml, options).map_err(|error| SpecError::new(&error))
+        read(yaml)
     }
 
     /// The JSON Schema of pipeline files, pretty-printed (committed as `docs/reference/pipeline.schema.json`).

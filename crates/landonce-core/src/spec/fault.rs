@@ -32,6 +32,7 @@ impl SpecError {
             Yaml::SerdeInvalidType { unexpected, expected, .. } => {
                 (format!("found {unexpected}, expected {expected}"), None)
             }
+            Yaml::DuplicateMappingKey { key: Some(key), .. } => (format!("duplicate key `{key}`"), None),
             Yaml::Message { msg, .. } => (msg.clone(), None),
             other => {
                 // The location is told by us, in one form.
