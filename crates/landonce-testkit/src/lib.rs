@@ -8,6 +8,8 @@
 //! | [`proxy`] | a wire to PostgreSQL that breaks where it is told to |
 //! | [`crash`] | the program under test, killed at a failpoint or at a random moment |
 //! | [`fixture`] | flight events by seed: any number, some changed, some twice |
+//! | [`kafka`] | a Kafka broker with nothing in it |
+//! | [`receiver`] | an HTTP receiver that checks signatures and misbehaves as it is told |
 //! | [`s3`] | an S3-compatible server with an empty bucket |
 //! | [`wait`] | bounds for everything that waits; no test sleeps |
 //! | [`seed`] | random numbers that a failed test can be run with again |
@@ -24,10 +26,12 @@ mod address;
 pub mod crash;
 pub mod dump;
 pub mod fixture;
+pub mod kafka;
 pub mod mariadb;
 pub mod postgres;
 mod private;
 pub mod proxy;
+pub mod receiver;
 pub mod s3;
 pub mod seed;
 pub mod wait;

@@ -8,5 +8,6 @@ mod dump;
 mod fixture;
 mod passing;
 mod private_server;
+mod receiver;
 mod refusing;
 mod wire;
