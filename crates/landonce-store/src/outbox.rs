@@ -90,6 +90,27 @@ pub struct Parcel {
     pub age: Duration,
 }
 
+/// The most characters of an answer that are kept.
+const MOST_OF_AN_ANSWER: usize = 500;
+
+/// No lease, wait or pause lasts longer: times beyond the year 9999 have no spelling.
+const LONGEST: Duration = Duration::from_hours(24 * 365 * 100);
+
+/// How long, in seconds.
+pub(crate) fn seconds(duration: Duration) -> f64 {
+    duration.min(LONGEST).as_secs_f64()
+}
+
+/// From seconds that a database has told; what is past is now.
+pub(crate) fn lasting(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(LONGEST)
+}
+
+/// An answer as it is kept: a receiver's words can be long, and hold what no database's text can.
+pub(crate) fn answer(told: &str) -> String {
+    told.chars().take(MOST_OF_AN_ANSWER).map(|c| if c == '\0' { '\u{fffd}' } else { c }).collect()
+}
+
 /// A lease as its holder names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Lease {
@@ -143,7 +164,7 @@ pub struct Entry {
     pub state: State,
     /// When it was enqueued, RFC 3339 in UTC.
     pub enqueued_at: String,
-    /// When it is due next, if pending.
+    /// When it is due next, if it is pending.
     pub due_at: Option<String>,
     /// Attempts so far.
     pub attempts: u32,
@@ -158,7 +179,7 @@ pub struct Entry {
 }
 
 /// What has become of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum State {
     /// It waits, or is under way.
     Pending,
@@ -168,6 +189,36 @@ pub enum State {
     Dead,
     /// A person said that it isn't to be sent.
     Discarded,
+}
+
+impl Fate {
+    /// The word that the statements know it by.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Sent { .. } => "sent",
+            Self::Again { .. } => "again",
+            Self::Dead { .. } => "dead",
+            Self::Untried => "untried",
+        }
+    }
+
+    /// The receiver's words as they are kept.
+    pub(crate) fn answer(&self) -> Option<String> {
+        match self {
+            Self::Sent { answer: told } | Self::Again { answer: told, .. } | Self::Dead { answer: told } => {
+                Some(answer(told))
+            }
+            Self::Untried => None,
+        }
+    }
+
+    /// The seconds until it is due.
+    pub(crate) fn after(&self) -> f64 {
+        match self {
+            Self::Again { after, .. } => seconds(*after),
+            _ => 0.0,
+        }
+    }
 }
 
 impl State {
@@ -204,12 +255,30 @@ pub struct Which {
     pub entity: Option<String>,
     /// These; any when empty.
     pub ids: Vec<Uuid>,
+    /// Those whose id begins with these hex digits (of an id without its hyphens).
+    pub id_prefix: Option<String>,
+}
+
+impl Which {
+    /// The lowest and the highest id that fit the prefix; all ids without one.
+    pub(crate) fn id_range(&self) -> Result<(Uuid, Uuid)> {
+        let digits = self.id_prefix.as_deref().unwrap_or_default().replace('-', "");
+        if digits.len() > 32 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(crate::Error::refused("a message's id is up to 32 hex digits"));
+        }
+        let filled = |with: char| {
+            let mut id = digits.clone();
+            id.extend(std::iter::repeat_n(with, 32 - digits.len()));
+            Uuid::parse_str(&id).map_err(|_| crate::Error::refused("a message's id is up to 32 hex digits"))
+        };
+        Ok((filled('0')?, filled('f')?))
+    }
 }
 
 /// What a person does with messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
-    /// Pending ones are due now.
+    /// Pending ones that wait for their next attempt are due now.
     Retry,
     /// Dead and discarded ones become pending again, due now, with no attempts counted; the id stays.
     Redrive,
@@ -246,14 +315,14 @@ pub struct Depth {
     reason = "internal seam, called with concrete types: auto traits are inferred there"
 )]
 pub trait Outbox {
-    /// Leases messages that are due.
+    /// Leases messages that are due. Nothing where there are no tables of landonce's yet.
     async fn lease(&mut self, want: &Want<'_>) -> Result<Leased>;
 
     /// Holds leases for so much longer. Returns those that are lost.
     async fn renew(&mut self, leases: &[Lease], lease: Duration) -> Result<Vec<Lease>>;
 
     /// Says what became of leased messages, all in one transaction. Returns the leases that are lost: what was said of them
-    /// doesn't count.
+    /// doesn't count. What is said again after a COMMIT without an answer is in effect already, counts once, and isn't lost.
     async fn settle(&mut self, verdicts: &[Verdict]) -> Result<Vec<Lease>>;
 
     /// No message of a topic is leased for so long, by anybody; an earlier, longer pause stays.
@@ -275,7 +344,7 @@ pub trait Outbox {
     /// The figures of every topic that has pending or dead messages, or pauses, by name.
     async fn depth(&mut self) -> Result<Vec<Depth>>;
 
-    /// Deletes messages that were sent or discarded so long ago, at most so many, in one transaction; returns how many. What
+    /// Deletes messages that were sent or discarded so long ago, the oldest first, at most so many, in one transaction; returns how many. What
     /// is deleted is forgotten: the same change would be told again.
     async fn prune(&mut self, older_than: Duration, most: u32) -> Result<u64>;
 }

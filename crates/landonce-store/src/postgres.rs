@@ -92,6 +92,20 @@ impl Session {
         Self { client, lost, options, is_begun: false, held: Held::default() }
     }
 
+    /// Begins a transaction, with more settings of its own (`; SET LOCAL …`).
+    async fn begin_with(&mut self, access: Access, settings: &str) -> Result<()> {
+        self.held = Held::new(access);
+        // Whoever let go of a verb half way has left a transaction open.
+        let mut sql = if self.is_begun { "ROLLBACK; ".to_owned() } else { String::new() };
+        sql.push_str("BEGIN ISOLATION LEVEL READ COMMITTED");
+        if access == Access::Write {
+            sql.push_str(&self.options.set_local());
+        }
+        sql.push_str(settings);
+        self.is_begun = true;
+        self.link().batch("beginning a transaction", &sql).await
+    }
+
     fn link(&self) -> Link<'_> {
         Link { client: &self.client, lost: self.lost.clone() }
     }
@@ -194,15 +208,7 @@ impl Connection for Session {
     }
 
     async fn begin(&mut self, access: Access) -> Result<()> {
-        self.held = Held::new(access);
-        // Whoever let go of a verb half way has left a transaction open.
-        let mut sql = if self.is_begun { "ROLLBACK; ".to_owned() } else { String::new() };
-        sql.push_str("BEGIN ISOLATION LEVEL READ COMMITTED");
-        if access == Access::Write {
-            sql.push_str(&self.options.set_local());
-        }
-        self.is_begun = true;
-        self.link().batch("beginning a transaction", &sql).await
+        self.begin_with(access, "").await
     }
 
     fn work(&mut self) -> Joined<'_> {

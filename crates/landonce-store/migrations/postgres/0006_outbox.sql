@@ -27,6 +27,8 @@ CREATE TABLE IF NOT EXISTS landonce.outbox (
 ) WITH (fillfactor = 80);
 -- The heads of lanes are found by leaping from lane to lane; rows that are done with are in neither index.
 CREATE INDEX IF NOT EXISTS outbox_pending ON landonce.outbox (topic, lane, seq) WHERE state = 'pending';
+-- Whether anything of a lane is under way, wherever in the lane it stands: a late commit or a redrive can put messages before it.
+CREATE INDEX IF NOT EXISTS outbox_leased ON landonce.outbox (lane) WHERE leased_until IS NOT NULL;
 CREATE INDEX IF NOT EXISTS outbox_dead ON landonce.outbox (topic, seq) WHERE state = 'dead';
 -- What is old is found without an index that every message would have to enter.
 CREATE INDEX IF NOT EXISTS outbox_age ON landonce.outbox USING brin (enqueued_at);

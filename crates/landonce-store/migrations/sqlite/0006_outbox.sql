@@ -27,6 +27,8 @@ CREATE TABLE IF NOT EXISTS landonce_outbox (
 ) STRICT;
 -- The heads of lanes are found by leaping from lane to lane; rows that are done with are in neither index.
 CREATE INDEX IF NOT EXISTS landonce_outbox_pending ON landonce_outbox (topic, lane, seq) WHERE state = 'pending';
+-- Whether anything of a lane is under way, wherever in the lane it stands: a redrive can put messages before it.
+CREATE INDEX IF NOT EXISTS landonce_outbox_leased ON landonce_outbox (lane) WHERE leased_until IS NOT NULL;
 CREATE INDEX IF NOT EXISTS landonce_outbox_dead ON landonce_outbox (topic, seq) WHERE state = 'dead';
 -- Topics whose destination has asked for a pause, or has failed too often: no worker leases their messages until then.
 CREATE TABLE IF NOT EXISTS landonce_outbox_pause (

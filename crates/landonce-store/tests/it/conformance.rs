@@ -12,6 +12,7 @@ pub(crate) mod inbox;
 pub(crate) mod ledger;
 pub(crate) mod names;
 pub(crate) mod notices;
+pub(crate) mod outbox;
 pub(crate) mod quarantine;
 pub(crate) mod refused;
 pub(crate) mod repairs;
@@ -50,6 +51,12 @@ macro_rules! every_promise {
             names: any_name_works, a_name_that_says_sql_is_a_name, a_table_tells_whether_it_has_rows;
             notices: what_was_and_what_is_are_told_in_key_order_and_pages, what_vanishes_and_comes_again_is_told,
                 a_row_of_another_run_is_not_told, without_a_revision_nothing_can_be_told, a_plan_remembers_nothing;
+            outbox: a_lane_is_leased_in_order_and_others_go_on, a_walk_over_lanes_goes_on_where_it_ended, a_retry_blocks_its_lane_only,
+                who_was_taken_over_is_told_and_changes_nothing, what_is_said_twice_counts_once,
+                a_pause_stops_a_topic_and_the_longer_one_stays, a_dead_letter_lets_its_lane_go_on,
+                people_retry_redrive_resend_and_discard, messages_are_found_by_what_is_asked,
+                the_depth_counts_what_is_pending_and_dead, pruning_takes_what_was_done_with_long_ago,
+                a_look_at_the_outbox_needs_no_tables, two_at_once_lease_each_message_once_and_in_order;
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
             refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,
                 a_foreign_key_names_the_row, a_missing_value_names_its_column, all_rows_may_be_refused;

@@ -8,6 +8,8 @@ mod column_types;
 mod connections;
 mod in_between;
 mod joined;
+mod outbox_at_once;
+mod outbox_costs;
 mod report;
 mod setup;
 mod shapes;

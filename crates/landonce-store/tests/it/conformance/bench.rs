@@ -10,6 +10,7 @@ use landonce_core::plan::{
 };
 use landonce_core::value::Value;
 use landonce_store::inbox::{Claim, Claimed};
+use landonce_store::outbox::Outbox;
 use landonce_store::repair::Rekey;
 use landonce_store::seam::{Access, Class, Classified, Connection, Folded, Rows, Todo, Work, Written};
 use sha2::{Digest, Sha256};
@@ -17,7 +18,7 @@ use uuid::Uuid;
 
 /// A database of one test's own.
 pub(crate) trait Bench {
-    type Connection: Rekey;
+    type Connection: Rekey + Outbox;
     const DIALECT: Dialect;
 
     /// A connection that may write.
