@@ -33,8 +33,8 @@
 //! The modules in the order in which a batch meets them: [`payload`] (bytes that can be read again), [`decode`] (records
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
 //! [`derive`](mod@derive) keeps tables that queries compute from the target, [`archive`] keeps a batch's bytes and applies them again,
-//! [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes, [`repair`] mends tables that others have
-//! broken.
+//! [`outbox`] tells others of changes, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes,
+//! [`repair`] mends tables that others have broken.
 
 pub mod archive;
 pub mod complete;
@@ -44,6 +44,7 @@ pub mod error;
 pub mod explain;
 pub mod failpoint;
 pub mod held;
+pub mod outbox;
 pub mod payload;
 pub mod propose;
 pub mod receipt;

@@ -4,6 +4,7 @@
 mod callers;
 mod derives;
 mod look;
+mod outbox;
 mod repairs;
 
 use std::pin::Pin;
@@ -59,7 +60,7 @@ impl Connect for sqlite::Database {
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// Runs a future that never waits for the runtime (SQLite's) on a thread that may block.
-async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
+pub(crate) async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
     make: impl FnOnce() -> F + Send + 'static,
 ) -> Result<T, Error> {
     let runtime = tokio::runtime::Handle::current();

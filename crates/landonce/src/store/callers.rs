@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use landonce_core::pipeline::Pipeline as Declared;
+use landonce_store::outbox::Message;
+use landonce_store::seam::Work as _;
 use landonce_store::{postgres, sqlite};
 
 use crate::batch::Batch;
@@ -23,6 +25,10 @@ pub trait CallersTransaction: sealed::Sealed {
         batch: &Batch,
         options: &Options,
     ) -> Result<Receipt, Error>;
+
+    /// Enqueues messages inside the transaction.
+    #[doc(hidden)]
+    async fn enqueue(&mut self, messages: &[Message]) -> Result<u64, Error>;
 }
 
 mod sealed {
@@ -42,6 +48,10 @@ impl CallersTransaction for tokio_postgres::Transaction<'_> {
         let mut work = postgres::Joined::on(&*self);
         ingest::ingest_in(&mut work, shape.as_ref(), pipeline, batch, options).await
     }
+
+    async fn enqueue(&mut self, messages: &[Message]) -> Result<u64, Error> {
+        Ok(postgres::Joined::on(&*self).enqueue(messages).await?)
+    }
 }
 
 impl CallersTransaction for rusqlite::Transaction<'_> {
@@ -54,5 +64,9 @@ impl CallersTransaction for rusqlite::Transaction<'_> {
         let shape = sqlite::shape(self, &pipeline.target().table)?;
         let mut work = sqlite::Joined::on(self);
         ingest::ingest_in(&mut work, shape.as_ref(), pipeline, batch, options).await
+    }
+
+    async fn enqueue(&mut self, messages: &[Message]) -> Result<u64, Error> {
+        Ok(sqlite::Joined::on(self).enqueue(messages).await?)
     }
 }

@@ -16,6 +16,7 @@ mod keys_and_values;
 mod lost_answers;
 mod notices;
 mod order;
+mod outbox;
 mod passing_failures;
 mod patterns;
 mod periods;
