@@ -48,6 +48,8 @@ pub(crate) enum OutputForm {
     Text,
     /// One JSON object.
     Json,
+    /// Figures in the text form that Prometheus reads (`outbox stats`).
+    Prometheus,
 }
 
 impl OutputForm {

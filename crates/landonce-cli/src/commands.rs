@@ -4,11 +4,13 @@ mod archive;
 mod audit;
 mod backfill;
 mod completions;
+mod deliver;
 mod derive;
 mod explain;
 mod held;
 mod init;
 mod key;
+mod outbox;
 mod plan;
 mod prove;
 mod quarantine;
@@ -45,8 +47,12 @@ pub(crate) enum Command {
     Quarantine(quarantine::Args),
     /// Compute derived tables where batches have changed their base, or prove that they are equal to their queries.
     Derive(derive::Args),
+    /// Hand the outbox's messages to their destinations, in order per key, at least once.
+    Deliver(deliver::Args),
     /// Look at snapshots that were held, and release or reject them.
     Held(held::Args),
+    /// Look at messages about changes, and send them again, discard or forget them.
+    Outbox(outbox::Args),
     /// Apply batches out of the archive: what never landed, again, or into another table.
     Replay(replay::Args),
     /// Look into a pipeline's archive of source bytes, check it, prune it.
@@ -61,8 +67,8 @@ pub(crate) enum Command {
     Setup(setup::Args),
     /// Explain an error code.
     Explain(explain::Args),
-    /// Print the JSON Schema of pipeline files.
-    Schema,
+    /// Print the JSON Schema of pipeline files, or of delivery files.
+    Schema(schema::Args),
     /// Print a shell's completion script.
     Completions(completions::Args),
 }
@@ -86,8 +92,12 @@ pub(crate) enum Job {
     Quarantine(quarantine::Job),
     /// `derive`
     Derive(derive::Job),
+    /// `deliver`
+    Deliver(Box<deliver::Job>),
     /// `held …`
     Held(held::Job),
+    /// `outbox …`
+    Outbox(outbox::Job),
     /// `replay`
     Replay(replay::Job),
     /// `archive …`
@@ -103,7 +113,7 @@ pub(crate) enum Job {
     /// `explain`
     Explain(explain::Args),
     /// `schema`
-    Schema,
+    Schema(schema::Args),
     /// `completions`
     Completions(completions::Args),
 }
@@ -119,7 +129,9 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Status(args) => Job::Status(status::validate(&args)?),
         Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
         Command::Derive(args) => Job::Derive(derive::validate(&args)?),
+        Command::Deliver(args) => Job::Deliver(Box::new(deliver::validate(&args)?)),
         Command::Held(args) => Job::Held(held::validate(args)?),
+        Command::Outbox(args) => Job::Outbox(outbox::validate(args)?),
         Command::Replay(args) => Job::Replay(replay::validate(args)?),
         Command::Archive(args) => Job::Archive(archive::validate(args)?),
         Command::Prove(args) => Job::Prove(prove::validate(args)?),
@@ -127,13 +139,17 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Repair(args) => Job::Repair(repair::validate(args)?),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
         Command::Explain(args) => Job::Explain(args),
-        Command::Schema => Job::Schema,
+        Command::Schema(args) => Job::Schema(args),
         Command::Completions(args) => Job::Completions(args),
     })
 }
 
 /// Does it.
 pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, Failure> {
+    let has_figures = matches!(&job, Job::Outbox(job) if job.has_figures());
+    if form == OutputForm::Prometheus && !has_figures {
+        return Err(Failure::usage("--output prometheus is for figures", "`landonce outbox stats` has some"));
+    }
     match job {
         Job::Run(job) => run::run(job, form, &gate).await,
         Job::Backfill(job) => backfill::run(*job, form, &gate).await,
@@ -143,7 +159,9 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Status(job) => status::run(job, form).await,
         Job::Quarantine(job) => quarantine::run(job, form, gate).await,
         Job::Derive(job) => derive::run(job, form, &gate).await,
+        Job::Deliver(job) => deliver::run(*job, form, gate).await,
         Job::Held(job) => held::run(job, form, gate).await,
+        Job::Outbox(job) => outbox::run(job, form).await,
         Job::Replay(job) => replay::run(job, form, &gate).await,
         Job::Archive(job) => archive::run(job, form).await,
         Job::Prove(job) => prove::run(job, form, gate).await,
@@ -151,7 +169,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Repair(job) => repair::run(job, form, gate).await,
         Job::Setup(job) => setup::run(job, form).await,
         Job::Explain(args) => explain::run(&args, form),
-        Job::Schema => schema::run(),
+        Job::Schema(args) => schema::run(&args),
         Job::Completions(args) => completions::run(&args),
     }
 }

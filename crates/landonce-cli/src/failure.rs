@@ -22,9 +22,9 @@ pub(crate) enum Failure {
         /// What the data says about what was meant.
         hint: Option<String>,
     },
-    /// A proof or an audit could not be made.
+    /// A proof or an audit could not be made, or nothing delivered.
     Tool {
-        /// `prove` or `audit`.
+        /// `prove`, `audit` or `deliver`.
         kind: &'static str,
         /// Its error.
         error: Box<dyn std::error::Error + Send + Sync>,
@@ -140,6 +140,15 @@ impl Failure {
 impl From<landonce::Error> for Failure {
     fn from(error: landonce::Error) -> Self {
         Self::Library { error, hint: None }
+    }
+}
+
+impl From<landonce_deliver::Error> for Failure {
+    fn from(error: landonce_deliver::Error) -> Self {
+        match error {
+            landonce_deliver::Error::Store(error) => error.into(),
+            error => Self::Tool { kind: "deliver", error: error.into() },
+        }
     }
 }
 

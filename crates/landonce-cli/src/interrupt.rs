@@ -44,6 +44,8 @@ pub(crate) enum IsWritten {
     Yes,
     /// There was nothing to write: what had been made for the work is cleared away.
     Cleared,
+    /// Messages were being handed over, and nobody waited for what became of them.
+    Unsettled,
     /// A COMMIT is unanswered and the second signal didn't let us wait.
     Unknown,
 }
@@ -54,6 +56,8 @@ enum Phase {
     Open,
     /// No COMMIT will be sent any more.
     Shut,
+    /// The command ends by itself when it is asked to, and what it says then counts.
+    Serving,
     /// Nothing of the user's is written, and what was made for the work must be cleared away before the end.
     Clearing,
 }
@@ -130,6 +134,11 @@ impl Gate {
         self.with(|inner| inner.phase = Phase::Clearing);
     }
 
+    /// The command ends by itself when it is asked to stop, as it would have otherwise: what it returns then is how it ended.
+    pub(crate) fn ends_by_itself(&self) {
+        self.with(|inner| inner.phase = Phase::Serving);
+    }
+
     /// Waits until the command is asked to stop.
     pub(crate) async fn stopped(&self) {
         let mut ticks = tokio::time::interval(std::time::Duration::from_millis(50));
@@ -173,6 +182,7 @@ pub(crate) async fn guard<T, F: Future<Output = T>>(
         tokio::select! {
             done = &mut work => {
                 return match stopped_by {
+                    Some(_) if gate.with(|inner| inner.phase == Phase::Serving) => Ok(done),
                     // The command itself has reported what it had done by then.
                     Some(signal) => {
                         let cleared = gate.with(|inner| inner.phase == Phase::Clearing);
@@ -184,7 +194,9 @@ pub(crate) async fn guard<T, F: Future<Output = T>>(
             }
             signal = signals.next() => {
                 if stopped_by.is_some() {
-                    return Err(Interrupted { signal, is_written: IsWritten::Unknown });
+                    let is_serving = gate.with(|inner| inner.phase == Phase::Serving);
+                    let is_written = if is_serving { IsWritten::Unsettled } else { IsWritten::Unknown };
+                    return Err(Interrupted { signal, is_written });
                 }
                 if gate.shut() {
                     return Err(Interrupted { signal, is_written: IsWritten::No });

@@ -12,11 +12,16 @@ const DEFAULT: &str = "sqlite:landonce.db";
 
 /// The store to use. Only parses its URL: nothing is connected or made.
 pub(crate) fn choose(args: &StoreArgs, pipeline: Option<&Pipeline>) -> Result<Store, Failure> {
-    if let Some(url) = &args.store {
-        return Ok(Store::open(url)?);
+    if args.store.is_some() {
+        return choose_of(args, None);
     }
-    if let Some(url) = pipeline.map(Pipeline::store_url).transpose()?.flatten() {
-        return Ok(Store::open(&url)?);
+    choose_of(args, pipeline.map(Pipeline::store_url).transpose()?.flatten().as_deref())
+}
+
+/// As [`choose`], where `file` is what a file of another kind says.
+pub(crate) fn choose_of(args: &StoreArgs, file: Option<&str>) -> Result<Store, Failure> {
+    if let Some(url) = args.store.as_deref().or(file) {
+        return Ok(Store::open(url)?);
     }
     match std::env::var(VARIABLE) {
         Ok(url) if !url.trim().is_empty() => Ok(Store::open(url.trim())?),

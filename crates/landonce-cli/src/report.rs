@@ -46,6 +46,9 @@ pub(crate) fn interrupted(signal: Signal, is_written: IsWritten) -> Exit {
         IsWritten::No => "interrupted; nothing of this batch was written",
         IsWritten::Yes => "interrupted; what is reported above was written, nothing else was begun",
         IsWritten::Cleared => "interrupted; the clones are dropped",
+        IsWritten::Unsettled => {
+            "interrupted while messages were under way; they are sent again when their leases have run out, each with the same id"
+        }
         IsWritten::Unknown => {
             "interrupted while a COMMIT was unanswered: it may have landed or not; deliver the same batch again (if it has landed, \
              that is a skipped duplicate)"

@@ -10,8 +10,8 @@ pub(crate) fn start(verbose: u8) {
     let filter = match (asked, verbose) {
         (Some(filter), _) => filter,
         (None, 0) => return, // setting a subscriber up costs more than a redelivery
-        (None, 1) => "landonce=info,landonce_store=info".to_owned(),
-        (None, 2) => "landonce=debug,landonce_store=debug".to_owned(),
+        (None, 1) => "landonce=info,landonce_store=info,landonce_deliver=info".to_owned(),
+        (None, 2) => "landonce=debug,landonce_store=debug,landonce_deliver=debug".to_owned(),
         (None, _) => "trace".to_owned(),
     };
     let is_coloured =

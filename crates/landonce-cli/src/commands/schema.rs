@@ -1,4 +1,4 @@
-//! `landonce schema`: the JSON Schema of pipeline files, for editors.
+//! `landonce schema`: the JSON Schema of pipeline files, or of delivery files, for editors.
 
 use landonce::Spec;
 
@@ -6,7 +6,16 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::report;
 
-pub(super) fn run() -> Result<Exit, Failure> {
-    report::bytes(Spec::json_schema().as_bytes())?;
+/// `landonce schema`
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The schema of the files that `landonce deliver` takes.
+    #[arg(long)]
+    deliver: bool,
+}
+
+pub(super) fn run(args: &Args) -> Result<Exit, Failure> {
+    let schema = if args.deliver { landonce_deliver::spec::Spec::json_schema() } else { Spec::json_schema() };
+    report::bytes(schema.as_bytes())?;
     Ok(Exit::Fine)
 }

@@ -17,6 +17,7 @@ mod crashed_periods;
 mod crashed_snapshots;
 #[cfg(feature = "failpoints")]
 mod crashes;
+mod deliver;
 mod deliveries;
 mod derived;
 mod full_disk;
@@ -26,6 +27,7 @@ mod json;
 mod key;
 mod notices;
 mod orchestrators;
+mod outbox;
 mod periods;
 mod plan;
 mod proposal;
