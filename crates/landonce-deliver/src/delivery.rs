@@ -114,7 +114,7 @@ impl Delivery {
         Ok(delivery)
     }
 
-    /// Delivers what is in the store's outbox, until `stop` says so; with [`Options::is_once`], until nothing can be leased.
+    /// Delivers what is in the store's outbox, until `stop` says so; with [`Options::is_once`], until nothing is left that is due.
     ///
     /// # Errors
     /// When the outbox couldn't be read at all, or what became of messages couldn't be recorded in the end. What happens in
@@ -132,6 +132,11 @@ impl Delivery {
     /// The store that the file names.
     pub fn store_url(&self) -> Option<&str> {
         self.store_url.as_deref()
+    }
+
+    /// The destinations, ready to take messages.
+    pub fn destinations(&self) -> impl Iterator<Item = &Arc<dyn Destination>> {
+        self.routes.iter().map(|route| &route.destination)
     }
 
     /// The topics that there are destinations for.

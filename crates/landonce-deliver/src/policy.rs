@@ -10,6 +10,8 @@ use crate::spec::{self, BreakerSpec, DestinationSpec, RetrySpec};
 pub struct Policy {
     /// The most that are handed over at once, from 1.
     pub concurrency: usize,
+    /// How long a worker holds messages that it hasn't sent yet; renewed while it lives.
+    pub lease: Duration,
     /// The most messages a second; `None` for as fast as it goes.
     pub rate: Option<f64>,
     /// When a message is tried again, and when it is given up.
@@ -44,7 +46,13 @@ pub struct Breaker {
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { concurrency: 16, rate: None, retry: Retry::default(), breaker: Breaker::default() }
+        Self {
+            concurrency: 16,
+            lease: Duration::from_mins(1),
+            rate: None,
+            retry: Retry::default(),
+            breaker: Breaker::default(),
+        }
     }
 }
 
@@ -97,6 +105,7 @@ impl Policy {
         let rate = spec.rate.as_deref().map(spec::rate).transpose();
         Ok(Self {
             concurrency,
+            lease: some_time("lease", spec.lease.as_deref(), default.lease)?,
             rate: rate.map_err(|told| Fault::new("rate", told))?,
             retry: Retry::new(&spec.retry).map_err(|fault| fault.within("retry"))?,
             breaker: Breaker::new(&spec.breaker).map_err(|fault| fault.within("breaker"))?,

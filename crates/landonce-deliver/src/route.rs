@@ -10,8 +10,6 @@ use crate::delivery::Declared;
 use crate::limits::{Ended, Limits};
 use crate::summary::{Counts, Hear};
 
-/// How long a lease is, unless a destination takes long.
-const LEASE: Duration = Duration::from_mins(1);
 /// What must be left of a lease beyond the destination's own limit when a message is handed over.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -51,11 +49,11 @@ impl Route {
 
     /// What a lease must have left when a message is handed over.
     pub(crate) fn needs(&self) -> Duration {
-        self.declared.destination.limit() + MARGIN
+        self.declared.destination.limit() + MARGIN.min(self.declared.policy.lease / 10)
     }
 
     /// How long messages are leased for: with a third gone it is renewed, and the rest is still enough.
     pub(crate) fn lease(&self) -> Duration {
-        LEASE.max(self.needs() * 3)
+        self.declared.policy.lease.max(self.needs() * 3)
     }
 }

@@ -18,7 +18,8 @@ use crate::worker::Worker;
 pub struct Options {
     /// How many workers, each with a connection of its own to the outbox's database; from 1.
     pub workers: usize,
-    /// End when nothing can be leased any more. What waits for its next attempt stays.
+    /// End when nothing can be leased any more, and nobody else holds anything (what one that was killed has held is leased when its
+    /// lease runs out). What waits for its next attempt stays.
     pub is_once: bool,
     /// Who is told of what happens.
     pub hear: Hear,

@@ -62,6 +62,10 @@ pub struct DestinationSpec {
     /// The most requests at once, of one process; 16 when left out. Of one ordering key there is never more than one.
     #[serde(default)]
     pub concurrency: Option<usize>,
+    /// How long a worker holds messages: as long as those of one that was killed wait for another. A live one renews it; `60s` when
+    /// left out, and never less than three times what one handing over may take.
+    #[serde(default)]
+    pub lease: Option<String>,
     /// The most messages in a time, of one process: `100/s`, `600/min`; as fast as it goes when left out.
     #[serde(default)]
     pub rate: Option<String>,

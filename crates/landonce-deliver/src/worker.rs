@@ -99,7 +99,7 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
         }
     }
 
-    /// Delivers until it is told to stop; with `once`, until nothing can be leased.
+    /// Delivers until it is told to stop; with `once`, until nothing can be leased and nobody else holds anything.
     ///
     /// # Errors
     /// When the outbox couldn't be read at all, or what became of messages couldn't be recorded in the end.

@@ -40,4 +40,5 @@ mod setup;
 mod several_files;
 mod status;
 mod stdin;
+mod told;
 mod usage;

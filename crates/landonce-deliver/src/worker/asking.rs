@@ -127,8 +127,10 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
         self.turn = (at + 1) % self.lines.len();
         let line = &self.lines[at];
         let topics = line.route.declared.topics.clone();
-        if line.is_idle && !self.shared.is_once {
-            return Ask::Due { line: at, topics };
+        match (line.is_idle, self.shared.is_once) {
+            (true, false) => return Ask::Due { line: at, topics },
+            (true, true) if line.is_in_doubt => return Ask::Held { line: at, topics },
+            _ => {}
         }
         let lease = line.route.lease();
         Ask::Lease { line: at, topics, lease, most: line.most(), behind: line.behind }
@@ -182,6 +184,17 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
                 }
                 Err(error) => Some(error),
             },
+            // What somebody else holds comes back when that one is killed: it isn't done with before it is settled.
+            Done::Held { line, told } => match told {
+                Ok(is_held) => {
+                    let line = &mut self.lines[line];
+                    line.is_in_doubt = false;
+                    line.is_drained = !is_held;
+                    line.rest(now, None);
+                    None
+                }
+                Err(error) => Some(error),
+            },
             Done::Pruned { most, told } => match told {
                 Ok(pruned) => {
                     self.pruned(pruned >= u64::from(most), now);
@@ -199,9 +212,12 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
     fn leased(&mut self, at: usize, lease: Duration, asked_at: Instant, leased: Leased) {
         let Leased { messages, next } = leased;
         if messages.is_empty() {
-            let is_drained = self.shared.is_once && self.holdings.of(at) == 0;
-            self.lines[at].is_drained = is_drained;
-            self.lines[at].rest(Instant::now(), None);
+            let line = &mut self.lines[at];
+            line.rest(Instant::now(), None);
+            line.is_in_doubt = self.shared.is_once && self.holdings.of(at) == 0;
+            if line.is_in_doubt {
+                line.ask_at = asked_at;
+            }
             return;
         }
         let chunk = self.holdings.add(at, &messages, asked_at, lease);

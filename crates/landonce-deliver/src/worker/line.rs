@@ -36,6 +36,8 @@ pub(super) struct Line {
     pub(super) is_idle: bool,
     /// With `once`: nothing is left to be leased.
     pub(super) is_drained: bool,
+    /// With `once`: nothing can be leased, and whether others hold something isn't known yet.
+    pub(super) is_in_doubt: bool,
     look: Duration,
     most: u32,
     leased_at: Option<Instant>,
@@ -53,6 +55,7 @@ impl Line {
             ask_at: now,
             is_idle: false,
             is_drained: false,
+            is_in_doubt: false,
             look: LOOK,
             most,
             leased_at: None,
@@ -90,6 +93,7 @@ impl Line {
         self.behind = next;
         self.ask_at = asked_at;
         self.is_idle = false;
+        self.is_in_doubt = false;
         self.look = LOOK;
         self.waiting += parcels.len();
         let mut parcels = parcels.into_iter().peekable();

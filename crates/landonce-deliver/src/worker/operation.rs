@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use landonce::Error;
-use landonce_store::outbox::{Lease, Leased, Verdict, Want};
+use landonce_store::outbox::{Depth, Lease, Leased, Verdict, Want};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -23,12 +23,39 @@ pub(super) struct Pause {
 
 /// What is asked.
 pub(super) enum Ask {
-    Pause { line: usize, topics: Vec<String>, pause: Pause },
-    Renew { chunk: u64, leases: Vec<Lease>, lease: Duration },
-    Settle { verdicts: Vec<Verdict> },
-    Lease { line: usize, topics: Vec<String>, lease: Duration, most: (u32, u32), behind: Uuid },
-    Due { line: usize, topics: Vec<String> },
-    Prune { older_than: Duration, most: u32 },
+    Pause {
+        line: usize,
+        topics: Vec<String>,
+        pause: Pause,
+    },
+    Renew {
+        chunk: u64,
+        leases: Vec<Lease>,
+        lease: Duration,
+    },
+    Settle {
+        verdicts: Vec<Verdict>,
+    },
+    Lease {
+        line: usize,
+        topics: Vec<String>,
+        lease: Duration,
+        most: (u32, u32),
+        behind: Uuid,
+    },
+    Due {
+        line: usize,
+        topics: Vec<String>,
+    },
+    /// With `once`, where nothing can be leased: whether somebody else is at it.
+    Held {
+        line: usize,
+        topics: Vec<String>,
+    },
+    Prune {
+        older_than: Duration,
+        most: u32,
+    },
 }
 
 /// What came of it.
@@ -38,6 +65,7 @@ pub(super) enum Done {
     Settled { verdicts: Vec<Verdict>, told: Result<Vec<Lease>, Error> },
     Leased { line: usize, lease: Duration, asked_at: Instant, told: Result<Leased, Error> },
     Due { line: usize, told: Result<Option<Duration>, Error> },
+    Held { line: usize, told: Result<bool, Error> },
     Pruned { most: u32, told: Result<u64, Error> },
 }
 
@@ -70,6 +98,13 @@ pub(super) fn start<D: Desk>(mut desk: D, ask: Ask, worker: String) -> Operation
                 Done::Leased { line, lease, asked_at, told: desk.lease(&want).await }
             }
             Ask::Due { line, topics } => Done::Due { line, told: desk.next_due(&topics).await },
+            Ask::Held { line, topics } => {
+                let depth = desk.depth().await;
+                let is_held = |depth: &Depth| {
+                    depth.leased > 0 && depth.paused.is_none() && topics.contains(&depth.topic)
+                };
+                Done::Held { line, told: depth.map(|depth| depth.iter().any(is_held)) }
+            }
             Ask::Prune { older_than, most } => {
                 Done::Pruned { most, told: desk.prune(older_than, most).await }
             }
