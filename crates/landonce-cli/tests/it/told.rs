@@ -166,3 +166,26 @@ async fn an_embedded_store_tells_its_changes_through_killed_workers_too() {
     assert!(kills >= 3, "{kills}");
     scene.assert_told(100, 10);
 }
+
+#[test]
+fn the_example_tells_two_changes_once() {
+    let folder = Folder::new();
+    let example = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/gate-changes");
+    for file in ["flights.yaml", "deliver.yaml", "morning.ndjson", "noon.ndjson"] {
+        folder.write(file, std::fs::read(example.join(file)).unwrap());
+    }
+    for args in [
+        &["run", "flights.yaml", "morning.ndjson", "noon.ndjson"][..],
+        &["deliver", "deliver.yaml", "--once"],
+        &["run", "flights.yaml", "noon.ndjson"],
+        &["deliver", "deliver.yaml", "--once"],
+    ] {
+        let ran = folder.run(args);
+        assert_eq!(ran.code, 0, "{ran}");
+    }
+    let told = std::fs::read_to_string(folder.path("told.ndjson")).unwrap();
+    assert_eq!(told.lines().count(), 2, "{told}");
+    for text in ["B6-739 leaves from 9 (was 7), scheduled", "UA-15 leaves from C3 (was C3), cancelled"] {
+        assert!(told.contains(text), "{told}");
+    }
+}

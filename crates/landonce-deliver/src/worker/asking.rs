@@ -189,8 +189,11 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
                 Ok(is_held) => {
                     let line = &mut self.lines[line];
                     line.is_in_doubt = false;
-                    line.is_drained = !is_held;
+                    line.is_free = !is_held;
                     line.rest(now, None);
+                    if line.is_free {
+                        line.ask_at = now;
+                    }
                     None
                 }
                 Err(error) => Some(error),
@@ -214,8 +217,10 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
         if messages.is_empty() {
             let line = &mut self.lines[at];
             line.rest(Instant::now(), None);
-            line.is_in_doubt = self.shared.is_once && self.holdings.of(at) == 0;
-            if line.is_in_doubt {
+            if self.shared.is_once && self.holdings.of(at) == 0 {
+                // Nobody held anything before it was looked again: so nothing is left.
+                line.is_drained = line.is_free;
+                line.is_in_doubt = !line.is_free;
                 line.ask_at = asked_at;
             }
             return;

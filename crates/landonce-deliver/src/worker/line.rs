@@ -38,6 +38,8 @@ pub(super) struct Line {
     pub(super) is_drained: bool,
     /// With `once`: nothing can be leased, and whether others hold something isn't known yet.
     pub(super) is_in_doubt: bool,
+    /// With `once`: nobody else held anything when it was asked.
+    pub(super) is_free: bool,
     look: Duration,
     most: u32,
     leased_at: Option<Instant>,
@@ -56,6 +58,7 @@ impl Line {
             is_idle: false,
             is_drained: false,
             is_in_doubt: false,
+            is_free: false,
             look: LOOK,
             most,
             leased_at: None,
@@ -94,6 +97,7 @@ impl Line {
         self.ask_at = asked_at;
         self.is_idle = false;
         self.is_in_doubt = false;
+        self.is_free = false;
         self.look = LOOK;
         self.waiting += parcels.len();
         let mut parcels = parcels.into_iter().peekable();
