@@ -90,7 +90,7 @@ impl Outbox for Session {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        self.begin(Access::Write).await?;
+        self.begin_with(Access::Write, BY_INDEX).await?;
         let lost = settle::renew(&self.link(), leases, lease).await;
         self.ended(lost).await
     }
@@ -99,7 +99,7 @@ impl Outbox for Session {
         if verdicts.is_empty() {
             return Ok(Vec::new());
         }
-        self.begin(Access::Write).await?;
+        self.begin_with(Access::Write, BY_INDEX).await?;
         let lost = settle::settle(&self.link(), verdicts).await;
         self.ended(lost).await
     }

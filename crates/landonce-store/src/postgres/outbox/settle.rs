@@ -10,6 +10,9 @@ use super::super::link::{Link, Params};
 use crate::error::Result;
 use crate::outbox::{Lease, Verdict, seconds};
 
+/// Still pending and leased, in words that fit none of the partial indexes: by their size the server would think that all that is
+/// leased is one row, and hold every row against every other.
+///
 /// A lease that ran out still counts while nobody has taken over: the fence is the same. One that was given back doesn't, so that
 /// what is said twice counts once.
 const SETTLE: &str = "\
@@ -20,7 +23,7 @@ UPDATE landonce.outbox o SET
   sent_at = CASE WHEN s.fate = 'sent' THEN clock_timestamp() ELSE o.sent_at END,
   answer = coalesce(s.answer, o.answer), leased_by = NULL, leased_until = NULL
 FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::float8[], $5::text[]) s (id, fence, fate, after, answer)
-WHERE o.id = s.id AND o.fence = s.fence AND o.state = 'pending' AND o.leased_until IS NOT NULL
+WHERE o.id = s.id AND o.fence = s.fence AND o.state NOT IN ('sent', 'dead', 'discarded') AND o.leased_by IS NOT NULL
 RETURNING o.id";
 
 /// A statement of its own: what the other one has waited for is in its snapshot.
@@ -32,7 +35,7 @@ JOIN landonce.outbox o ON o.id = s.id AND o.fence = s.fence AND o.leased_until I
 const RENEW: &str = "\
 UPDATE landonce.outbox o SET leased_until = clock_timestamp() + $3 * interval '1 second'
 FROM unnest($1::uuid[], $2::bigint[]) s (id, fence)
-WHERE o.id = s.id AND o.fence = s.fence AND o.state = 'pending' AND o.leased_until IS NOT NULL
+WHERE o.id = s.id AND o.fence = s.fence AND o.state NOT IN ('sent', 'dead', 'discarded') AND o.leased_by IS NOT NULL
 RETURNING o.id";
 
 /// Settles, in the transaction begun. Returns the leases that are lost.
