@@ -10,7 +10,7 @@
 //! - [`canonical`], [`identity`]: the bytes under keys and digests, version 1;
 //! - [`bad_record`]: why a record can't be taken;
 //! - [`outcome`]: the counts that always add up; [`notice`]: what a change becomes for others to hear of,
-//!   [`message`]: what that is known by, [`webhook`]: how it is signed;
+//!   [`message`]: what that is known by, [`webhook`]: how it is signed, and how others sign;
 //! - [`retry`]: what to do about a failure.
 
 pub mod bad_record;

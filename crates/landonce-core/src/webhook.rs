@@ -1,283 +1,116 @@
-//! Signatures of Standard Webhooks (<https://www.standardwebhooks.com>): made for what is sent, checked on what arrives.
+//! Signatures of webhooks: made for what is sent, checked on what arrives.
 //!
-//! The headers are [`ID`], [`TIMESTAMP`] (Unix seconds) and [`SIGNATURE`]: a list of `v1,<base64>`, separated by spaces. Each is
-//! the HMAC-SHA256 of `id.timestamp.body`, byte for byte. While a secret is being replaced there are two, and the receiver takes
-//! a message when any fits any secret that it holds. Clocks and headers are the caller's.
+//! A [`Scheme`] says how a sender shows that a request is its own; one file each:
+//!
+//! - [`standard`]: Standard Webhooks, which is also what landonce signs with ([`sign`]);
+//! - [`github`], [`stripe`], [`shopify`]: as those document it;
+//! - [`hmac`]: any other HMAC of the body, declared;
+//! - [`bearer`]: a token, which signs nothing.
+//!
+//! [`Scheme::secret`] reads a secret, [`Scheme::verify`] checks a request, and [`IdFrom`] says where the event's id is. Clocks and
+//! connections are the caller's: what is checked is the body as it arrived, byte for byte, before anything reads it.
 
-use std::fmt;
+pub mod bearer;
+mod event_id;
+pub mod github;
+mod headers;
+pub mod hmac;
+mod refusal;
+mod secret;
+pub mod shopify;
+pub mod standard;
+pub mod stripe;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit as _, Mac as _};
-use sha2::Sha256;
-use thiserror::Error;
+pub use event_id::{IdFrom, LONGEST_ID, NoId};
+pub use headers::Headers;
+pub use hmac::Hmac;
+pub use refusal::Refusal;
+pub use secret::{BadSecret, Held};
+pub use standard::{ID, SIGNATURE, Secret, TIMESTAMP, sign, verify};
 
-/// The header of the message's id: the same on every attempt.
-pub const ID: &str = "webhook-id";
-/// The header of the time of this attempt, in seconds since 1970-01-01T00:00:00Z.
-pub const TIMESTAMP: &str = "webhook-timestamp";
-/// The header of the signatures.
-pub const SIGNATURE: &str = "webhook-signature";
-/// How far a timestamp may be from now, in seconds, unless somebody says otherwise: what the official libraries take.
+/// How far a timestamp may be from now, in seconds either way, unless somebody says otherwise: what the official libraries of
+/// Standard Webhooks and of Stripe take.
 pub const TOLERANCE_SECS: u64 = 300;
 
-const PREFIX: &str = "whsec_";
-const VERSION: &str = "v1";
-/// Of a key, in bytes: what the standard asks for.
-const LENGTHS: std::ops::RangeInclusive<usize> = 24..=BLOCK;
-/// SHA-256's block. HMAC fills every key up to it with zeros.
-const BLOCK: usize = 64;
-
-/// A secret that sender and receiver share. It is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret([u8; BLOCK]);
-
-/// Why a text is no secret. Says nothing of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum BadSecret {
-    /// It begins with something else.
-    #[error("a webhook secret begins with `whsec_`")]
-    Prefix,
-    /// The rest isn't base64.
-    #[error("what follows `whsec_` in a webhook secret must be base64, with its padding")]
-    Base64,
-    /// Too short to be safe, or longer than the standard says.
-    #[error("a webhook secret holds 24 to 64 random bytes; make one with `openssl rand -base64 32`")]
-    Length,
+/// How a sender shows that a request comes from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scheme {
+    /// [`standard`]: id, time and body are signed.
+    Standard {
+        /// How far the time may be from now, in seconds either way.
+        tolerance_secs: u64,
+    },
+    /// [`github`]: the body is signed; there is no time.
+    GitHub,
+    /// [`stripe`]: time and body are signed.
+    Stripe {
+        /// How far the time may be from now, in seconds either way.
+        tolerance_secs: u64,
+    },
+    /// [`shopify`]: the body is signed; there is no time.
+    Shopify,
+    /// [`hmac`]: as declared.
+    Hmac(Hmac),
+    /// [`bearer`]: a token; nothing is signed.
+    Bearer,
 }
 
-impl Secret {
-    /// From `whsec_` and the base64 of 24 to 64 bytes.
-    pub fn parse(text: &str) -> Result<Self, BadSecret> {
-        let encoded = text.strip_prefix(PREFIX).ok_or(BadSecret::Prefix)?;
-        // The decoder's own error would name a byte of the secret.
-        let key = STANDARD.decode(encoded).map_err(|_| BadSecret::Base64)?;
-        if !LENGTHS.contains(&key.len()) {
-            return Err(BadSecret::Length);
-        }
-        let mut block = [0; BLOCK];
-        block[..key.len()].copy_from_slice(&key);
-        Ok(Self(block))
-    }
-
-    fn mac(&self, id: &str, timestamp: &str, body: &[u8]) -> Hmac<Sha256> {
-        let mut mac = Hmac::<Sha256>::new(&self.0.into());
-        for part in [id.as_bytes(), b".", timestamp.as_bytes(), b".", body] {
-            mac.update(part);
-        }
-        mac
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
-
-/// The header [`SIGNATURE`]: one signature per secret, in their order. The id must not contain a full stop.
-pub fn sign(secrets: &[Secret], id: &str, timestamp_secs: i64, body: &[u8]) -> String {
-    let timestamp = timestamp_secs.to_string();
-    let mut header = String::new();
-    for secret in secrets {
-        if !header.is_empty() {
-            header.push(' ');
-        }
-        header.push_str(VERSION);
-        header.push(',');
-        STANDARD.encode_string(secret.mac(id, &timestamp, body).finalize().into_bytes(), &mut header);
-    }
-    header
-}
-
-/// Why a message isn't taken. Says nothing of the secrets, nor what the right signature would be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// The id is empty, or holds a full stop: with that, two messages could share a signature.
-    #[error("the header `webhook-id` is empty or contains a full stop")]
-    Id,
-    /// The timestamp isn't a whole number of seconds in plain digits.
-    #[error("the header `webhook-timestamp` must be Unix seconds in plain digits")]
-    Timestamp,
-    /// The message is too old: it may be a replay.
-    #[error("the message was signed {0} s ago, longer than is allowed; is a clock wrong?")]
-    TooOld(u64),
-    /// The message comes from the future.
-    #[error("the message was signed {0} s in the future, further than is allowed; is a clock wrong?")]
-    TooNew(u64),
-    /// The signatures aren't a list of `version,signature`, or one of version 1 isn't base64.
-    #[error("the header `webhook-signature` must be `v1,<base64>`, or several with spaces between them")]
-    Malformed,
-    /// No signature is of a version that is known here.
-    #[error("the header `webhook-signature` has no signature of version `v1`")]
-    NoKnownVersion,
-    /// No signature fits any secret.
-    #[error("no signature fits: the secret is another one, or the body isn't what was signed")]
-    Unsigned,
-}
-
-/// Whether a message is signed with one of the secrets and not further from now than the tolerance, in seconds either way.
-/// `body` is what arrived, byte for byte; `timestamp` and `signatures` are the headers' texts.
-///
-/// Signatures of other versions are passed over. The comparison takes the same time wherever two signatures differ.
-pub fn verify(
-    secrets: &[Secret],
-    id: &str,
-    timestamp: &str,
-    signatures: &str,
-    body: &[u8],
-    now_secs: i64,
-    tolerance_secs: u64,
-) -> Result<(), Refusal> {
-    if id.is_empty() || id.contains('.') {
-        return Err(Refusal::Id);
-    }
-    let signed_at = seconds(timestamp).ok_or(Refusal::Timestamp)?;
-    let apart = signed_at.abs_diff(now_secs);
-    if apart > tolerance_secs {
-        return Err(if signed_at < now_secs { Refusal::TooOld(apart) } else { Refusal::TooNew(apart) });
-    }
-    let mut known = Vec::new();
-    for one in signatures.split(' ') {
-        let (version, signature) = one.split_once(',').ok_or(Refusal::Malformed)?;
-        if version == VERSION {
-            known.push(STANDARD.decode(signature).map_err(|_| Refusal::Malformed)?);
-        }
-    }
-    if known.is_empty() {
-        return Err(Refusal::NoKnownVersion);
-    }
-    let fits = secrets.iter().any(|secret| {
-        let mac = secret.mac(id, timestamp, body);
-        known.iter().any(|signature| mac.clone().verify_slice(signature).is_ok())
-    });
-    if fits { Ok(()) } else { Err(Refusal::Unsigned) }
-}
-
-/// Plain digits only: what is signed is the text, so that there must be one text per number.
-fn seconds(text: &str) -> Option<i64> {
-    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    if is_plain { text.parse().ok() } else { None }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-    const OTHER: &str = "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-    const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
-    const AT: i64 = 1_614_265_330;
-    const BODY: &[u8] = br#"{"test": 2432232314}"#;
-    const PUBLISHED: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
-
-    fn secrets(texts: &[&str]) -> Vec<Secret> {
-        texts.iter().map(|text| Secret::parse(text).unwrap()).collect()
-    }
-
-    fn check(signatures: &str) -> Result<(), Refusal> {
-        verify(&secrets(&[SECRET]), ID, "1614265330", signatures, BODY, AT, TOLERANCE_SECS)
-    }
-
-    #[test]
-    fn the_published_vector_is_made_and_taken() {
-        assert_eq!(sign(&secrets(&[SECRET]), ID, AT, BODY), PUBLISHED);
-        assert_eq!(check(PUBLISHED), Ok(()));
-    }
-
-    #[test]
-    fn while_a_secret_is_replaced_either_of_both_is_enough() {
-        let both = sign(&secrets(&[OTHER, SECRET]), ID, AT, BODY);
-        assert_eq!(both.split(' ').count(), 2);
-        assert!(both.ends_with(PUBLISHED));
-        for holder in [SECRET, OTHER] {
-            assert_eq!(verify(&secrets(&[holder]), ID, "1614265330", &both, BODY, AT, 0), Ok(()));
-        }
-        assert_eq!(verify(&secrets(&[OTHER, SECRET]), ID, "1614265330", PUBLISHED, BODY, AT, 0), Ok(()));
-        assert_eq!(
-            verify(&secrets(&[OTHER]), ID, "1614265330", PUBLISHED, BODY, AT, 0),
-            Err(Refusal::Unsigned)
-        );
-        assert_eq!(verify(&[], ID, "1614265330", PUBLISHED, BODY, AT, 0), Err(Refusal::Unsigned));
-    }
-
-    #[test]
-    fn everything_that_is_signed_counts() {
-        let held = secrets(&[SECRET]);
-        for (id, timestamp, body) in [
-            ("msg_other", "1614265330", BODY),
-            (ID, "1614265331", BODY),
-            (ID, "1614265330", br#"{"test":2432232314}"#.as_slice()),
-            (ID, "1614265330", b""),
-        ] {
-            assert_eq!(verify(&held, id, timestamp, PUBLISHED, body, AT, 9), Err(Refusal::Unsigned), "{id}");
+impl Scheme {
+    /// Reads a secret in the form in which this scheme's sender shows it: `whsec_` and base64 for Standard Webhooks, the token or
+    /// `sha256:` and the hex of its hash for a bearer token, the text itself for all others (Stripe's with its `whsec_`).
+    pub fn secret(&self, text: &str) -> Result<Held, BadSecret> {
+        match self {
+            Self::Standard { .. } => Secret::parse(text).map(Held::standard),
+            Self::GitHub | Self::Stripe { .. } | Self::Shopify | Self::Hmac(_) => Held::text(text),
+            Self::Bearer => bearer::held(text),
         }
     }
 
-    #[test]
-    fn the_tolerance_holds_both_ways_to_the_second() {
-        let held = secrets(&[SECRET]);
-        let at = |now| verify(&held, ID, "1614265330", PUBLISHED, BODY, now, 300);
-        assert_eq!((at(AT + 300), at(AT - 300)), (Ok(()), Ok(())));
-        assert_eq!(at(AT + 301), Err(Refusal::TooOld(301)));
-        assert_eq!(at(AT - 301), Err(Refusal::TooNew(301)));
-        assert_eq!(at(i64::MIN), Err(Refusal::TooNew(AT.abs_diff(i64::MIN))));
-    }
-
-    #[test]
-    fn a_timestamp_is_plain_digits() {
-        let held = secrets(&[SECRET]);
-        for text in [
-            "",
-            "+1614265330",
-            "-1",
-            "01614265330",
-            "1614265330.0",
-            " 1614265330",
-            "99999999999999999999",
-            "١",
-        ] {
-            let checked = verify(&held, ID, text, PUBLISHED, BODY, AT, u64::MAX);
-            assert_eq!(checked, Err(Refusal::Timestamp), "{text:?}");
+    /// Whether a request was made with one of the secrets, and not further from `now_secs` (Unix seconds) than the tolerance,
+    /// where the scheme knows a time.
+    ///
+    /// Any of the secrets will do, so that one can be replaced; secrets of another scheme fit nothing. A header that the scheme
+    /// needs must be there once. Signatures and tokens are compared in the same time wherever they differ.
+    pub fn verify(
+        &self,
+        secrets: &[Held],
+        headers: &Headers<'_>,
+        body: &[u8],
+        now_secs: i64,
+    ) -> Result<(), Refusal> {
+        match self {
+            Self::Standard { tolerance_secs } => {
+                standard::check(secrets, headers, body, now_secs, *tolerance_secs)
+            }
+            Self::GitHub => github::check(secrets, headers, body),
+            Self::Stripe { tolerance_secs } => {
+                stripe::check(secrets, headers, body, now_secs, *tolerance_secs)
+            }
+            Self::Shopify => shopify::RECIPE.check(secrets, headers, body, now_secs),
+            Self::Hmac(recipe) => recipe.check(secrets, headers, body, now_secs),
+            Self::Bearer => bearer::check(secrets, headers),
         }
     }
 
-    #[test]
-    fn two_messages_never_share_a_signature_by_a_full_stop() {
-        let held = secrets(&[SECRET]);
-        let signed = sign(&held, "a.1614265330", AT, b"x");
-        assert_eq!(signed, sign(&held, "a", AT, b"1614265330.x"), "that is why");
-        assert_eq!(verify(&held, "a.1614265330", "1614265330", &signed, b"x", AT, 0), Err(Refusal::Id));
-        assert_eq!(verify(&held, "", "1614265330", &signed, b"x", AT, 0), Err(Refusal::Id));
+    /// Where this sender puts the event's id; `None` where it must be declared.
+    pub fn event_id(&self) -> Option<IdFrom> {
+        match self {
+            Self::Standard { .. } => Some(IdFrom::Header(ID.to_owned())),
+            Self::GitHub => Some(IdFrom::Header(github::ID.to_owned())),
+            Self::Stripe { .. } => Some(IdFrom::Field(stripe::ID.to_owned())),
+            Self::Shopify => Some(IdFrom::Header(shopify::ID.to_owned())),
+            Self::Hmac(_) | Self::Bearer => None,
+        }
     }
 
-    #[test]
-    fn other_versions_are_passed_over_and_malformed_lists_refused() {
-        assert_eq!(check(&format!("v2,AAAA v1a,hnO3f9T8 {PUBLISHED}")), Ok(()));
-        assert_eq!(check(&PUBLISHED.replace("v1", "v2")), Err(Refusal::NoKnownVersion));
-        for text in ["", "v1", " ", "v1,*", "v1,g0hM", "v1,", &format!("{PUBLISHED}  {PUBLISHED}")] {
-            let refused = check(text);
-            assert!(matches!(refused, Err(Refusal::Malformed | Refusal::Unsigned)), "{text:?}: {refused:?}");
+    /// Whether the signature covers that id. Where it doesn't (GitHub, Shopify), whoever has got hold of one signed request can
+    /// send its body again under another id: the id tells a sender's repeats apart, it doesn't stop a thief.
+    pub fn signs(&self, id: &IdFrom) -> bool {
+        match (self, id) {
+            (Self::Bearer, _) => false,
+            (_, IdFrom::Field(_)) => true,
+            (Self::Standard { .. }, IdFrom::Header(name)) => name.eq_ignore_ascii_case(ID),
+            (_, IdFrom::Header(_)) => false,
         }
-        assert_eq!(check("v1,*"), Err(Refusal::Malformed));
-        assert_eq!(check(PUBLISHED.trim_end_matches('=')), Err(Refusal::Malformed));
-    }
-
-    #[test]
-    fn a_secret_is_never_shown_and_a_weak_one_refused() {
-        assert_eq!(format!("{:?}", secrets(&[SECRET])), "[Secret(…)]");
-        for (text, wrong) in [
-            ("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", BadSecret::Prefix),
-            ("whsec_%%%", BadSecret::Base64),
-            ("whsec_", BadSecret::Length),
-            ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa==", BadSecret::Base64),
-            ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLQ==", BadSecret::Length),
-        ] {
-            let error = Secret::parse(text).unwrap_err();
-            assert_eq!(error, wrong, "{text}");
-            assert!(!error.to_string().contains("MfKQ") && !format!("{error:?}").contains("MfKQ"));
-        }
-        assert!(Secret::parse(&format!("whsec_{}", STANDARD.encode([7; 64]))).is_ok());
-        assert_eq!(Secret::parse(&format!("whsec_{}", STANDARD.encode([7; 65]))), Err(BadSecret::Length));
     }
 }

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed test says where")]
 
 mod documents;
+mod schemes;
 mod vectors;
 mod webhooks;
