@@ -169,6 +169,10 @@ impl Connection for Session {
         migrate::migrate(&self.link()).await
     }
 
+    async fn remake(&mut self) -> Result<()> {
+        migrate::remake(&self.link()).await
+    }
+
     async fn create_target(&mut self, plan: &TablePlan) -> Result<()> {
         migrate::create_target(&self.link(), plan).await
     }

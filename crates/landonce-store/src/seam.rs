@@ -79,6 +79,10 @@ pub trait Connection {
     /// rights when there is nothing to do.
     async fn migrate(&mut self) -> Result<()>;
 
+    /// As [`Connection::migrate`], and makes those of landonce's own tables again that somebody has dropped: empty. Only when a person
+    /// asks for it, since what was in them is forgotten.
+    async fn remake(&mut self) -> Result<()>;
+
     /// Makes the target table of a plan with [`TablePlan::create`]. Safe when another process has made it meanwhile.
     async fn create_target(&mut self, plan: &TablePlan) -> Result<()>;
 

@@ -137,6 +137,11 @@ impl Connection for Session {
         shape(&self.connection, table)
     }
 
+    async fn remake(&mut self) -> Result<()> {
+        self.reopen(Access::Write)?;
+        migrate::remake(&self.connection)
+    }
+
     async fn migrate(&mut self) -> Result<()> {
         self.reopen(Access::Write)?;
         migrate::migrate(&self.connection)

@@ -159,15 +159,15 @@ impl Store {
         })
     }
 
-    /// Makes or upgrades landonce's own tables; safe at any time, also by several processes at once. Every run does it by
-    /// itself where it has the rights.
+    /// Makes or upgrades landonce's own tables, and makes those again that somebody has dropped; safe at any time, also by several
+    /// processes at once. Every run makes and upgrades them by itself where it has the rights.
     pub fn migrate(&self) -> Pending<'_, ()> {
         Box::pin(async move {
             match &self.0 {
-                Backend::Postgres(database) => Ok(database.connect().await?.migrate().await?),
+                Backend::Postgres(database) => Ok(database.connect().await?.remake().await?),
                 Backend::Sqlite(database) => {
                     let database = database.clone();
-                    blocking(move || async move { Ok(database.connect()?.migrate().await?) }).await
+                    blocking(move || async move { Ok(database.connect()?.remake().await?) }).await
                 }
             }
         })
@@ -177,7 +177,7 @@ impl Store {
     pub fn set_up<'a>(&'a self, pipeline: &'a Pipeline) -> Pending<'a, ()> {
         Box::pin(async move {
             async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
-                connection.migrate().await?;
+                connection.remake().await?;
                 let shape = connection.shape(&pipeline.target().table).await?;
                 let plan = plan::resolve(&any_period(pipeline)?, shape.as_ref())?;
                 if plan.create {

@@ -77,6 +77,13 @@ pub(super) fn validate(args: &Args) -> Result<Job, Failure> {
 
 pub(super) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, Failure> {
     gate.ends_by_itself();
+    if !job.store.has_outbox().await? {
+        return Err(Failure::usage(
+            format!("there is no outbox in {}: nothing has ever been enqueued there", job.store.place()),
+            "is it the store that the pipelines write to? `landonce setup` makes landonce's tables in a new one",
+        ));
+    }
+    // Tables of an older landonce become this one's.
     job.store.migrate().await?;
     let (say_stop, stop) = watch::channel(false);
     let stopping = tokio::spawn(async move {

@@ -46,6 +46,8 @@ enum Command {
     Resend(Change),
     /// Pending and dead messages are not to be sent. One that a worker holds at the moment stays.
     Discard(Change),
+    /// End a topic's pause, which its receiver asked for or failures brought about: its messages go out again.
+    Resume(Resume),
     /// Show per topic what waits, is under way, has failed, for how long, and dead letters.
     Stats(Stats),
     /// Delete messages that were sent or discarded so long ago. What is deleted is forgotten: the same change would be told again.
@@ -72,6 +74,15 @@ struct Show {
     /// The message's id, or its first digits.
     #[arg(value_name = "ID")]
     id: String,
+    #[command(flatten)]
+    store: StoreArgs,
+}
+
+#[derive(Debug, clap::Args)]
+struct Resume {
+    /// The topic.
+    #[arg(long, value_name = "TOPIC")]
+    topic: String,
     #[command(flatten)]
     store: StoreArgs,
 }
@@ -144,6 +155,8 @@ pub(crate) enum Job {
     Show(Store, String),
     /// `retry`, `redrive`, `resend`, `discard`
     Change(Store, change::Job),
+    /// `resume`: the topic.
+    Resume(Store, String),
     /// `stats`
     Stats(Store),
     /// `prune`
@@ -171,6 +184,7 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
         Command::Redrive(args) => change(args, Act::Redrive),
         Command::Resend(args) => change(args, Act::Resend),
         Command::Discard(args) => change(args, Act::Discard),
+        Command::Resume(args) => Ok(Job::Resume(place::choose(&args.store, None)?, args.topic)),
         Command::Stats(args) => Ok(Job::Stats(place::choose(&args.store, None)?)),
         Command::Prune(args) => Ok(Job::Prune(place::choose(&args.store, None)?, args.older_than)),
     }
@@ -181,6 +195,7 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
         Job::List(store, which, limit) => show::list(&store, &which, limit, form).await,
         Job::Show(store, id) => show::one(&store, &id, form).await,
         Job::Change(store, job) => change::run(&store, job, form).await,
+        Job::Resume(store, topic) => stats::resume(&store, &topic, form).await,
         Job::Stats(store) => stats::run(&store, form).await,
         Job::Prune(store, older_than) => change::prune(&store, older_than, form).await,
     }

@@ -255,6 +255,10 @@ async fn what_a_killed_process_had_is_sent_by_another_with_the_same_ids() {
         let waiting = tokio::spawn(end(scene.start(&["--once"])));
         scene.receiver.wait_for(30, "the new one", |got| got.len() == 6).await;
         assert_eq!(scene.receiver.count_by_id().len(), 6, "the others are leased to the dead process");
+        wait::until(30, "the new one to be recorded", async || {
+            (scene.in_state(State::Sent).await == 1).then_some(())
+        })
+        .await;
         scene.let_leases_run_out().await;
         let ran = waiting.await.unwrap();
         assert_eq!(ran.code, 0, "{ran}");
@@ -376,4 +380,35 @@ async fn a_signal_that_comes_twice_does_not_wait() {
     });
     let told = told.await.unwrap();
     assert!(told.contains("sent again when their leases have run out"), "{told}");
+}
+
+#[tokio::test]
+async fn a_store_without_an_outbox_is_an_error_and_setup_makes_what_was_dropped() {
+    for database in [None, Some(postgres::database().await)] {
+        let folder = Folder::new();
+        folder.write("d.yaml", "destinations: {log: {topics: [t], file: {path: told.ndjson}}}\n");
+        let store = database.as_ref().map_or_else(|| "sqlite:typo.db".to_owned(), TestDatabase::url);
+        let deliver = ["deliver", "d.yaml", "--once", "--store", &store];
+        let ran = folder.run(&deliver);
+        assert_eq!(ran.code, 2, "{ran}");
+        assert!(ran.stderr.contains("there is no outbox in"), "{ran}");
+        assert!(!folder.path("typo.db").exists());
+        for _ in 0..2 {
+            let made = folder.run(&["setup", "--store", &store]);
+            assert_eq!(made.code, 0, "{made}");
+            let ran = folder.run(&deliver);
+            assert_eq!(ran.code, 0, "{ran}");
+            match &database {
+                None => {
+                    let connection = rusqlite::Connection::open(folder.path("typo.db")).unwrap();
+                    connection.execute_batch("DROP TABLE landonce_outbox").unwrap();
+                }
+                Some(database) => {
+                    database.client().await.batch_execute("DROP TABLE landonce.outbox").await.unwrap();
+                }
+            }
+            let ran = folder.run(&deliver);
+            assert_eq!(ran.code, 2, "{ran}");
+        }
+    }
 }

@@ -470,3 +470,22 @@ error[L0602]: changing messages: landonce's own tables are missing; `landonce se
 "#]],
     );
 }
+
+#[test]
+fn a_pause_is_ended_by_a_person() {
+    let folder = folder();
+    sql(
+        &folder,
+        "INSERT INTO landonce_outbox_pause VALUES ('orders', strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '1 day'), '429')",
+    );
+    let paused = |folder: &Folder| {
+        let topics = outbox(folder, &["stats", "--output", "json"]).json();
+        topics["topics"].as_array().unwrap().iter().any(|topic| topic["paused_seconds"].is_number())
+    };
+    assert!(paused(&folder));
+    let ran = outbox(&folder, &["resume", "--topic", "orders"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "orders goes on\n"), "{ran}");
+    assert!(!paused(&folder));
+    let again = outbox(&folder, &["resume", "--topic", "orders", "--output", "json"]);
+    assert_eq!((again.code, &again.json()["status"]), (1, &"not_paused".into()), "{again}");
+}

@@ -29,7 +29,7 @@ pub struct NotifySpec {
     /// What is sent: any YAML, in whose texts `{new.COLUMN}`, `{old.COLUMN}`, `{entity.COLUMN}`, `{new}`, `{old}`, `{entity}`,
     /// `{changed}`, `{kind}`, `{revision}`, `{topic}` and `{pipeline}` stand for what changed; `{{` and `}}` are braces. Everything
     /// there is about the change when left out.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "something")]
     pub payload: Option<PayloadSpec>,
 }
 
@@ -98,6 +98,16 @@ pub enum PayloadSpec {
     List(Vec<PayloadSpec>),
     /// A map, in the order written.
     Map(Vec<(String, PayloadSpec)>),
+}
+
+/// A key without a value would be one that isn't there, and everything of a row would be sent.
+fn something<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PayloadSpec>, D::Error> {
+    match PayloadSpec::deserialize(deserializer)? {
+        PayloadSpec::Literal(text) if text == "null" => {
+            Err(de::Error::custom("`payload` says nothing; leave it out to send the whole change"))
+        }
+        written => Ok(Some(written)),
+    }
 }
 
 impl<'de> Deserialize<'de> for OrderSpec {

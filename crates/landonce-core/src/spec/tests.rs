@@ -99,3 +99,15 @@ fn a_missing_key_and_a_repeated_key_are_told() {
     assert!(!told("- a\n- b\n").is_empty());
     assert!(!told("pipeline: [unclosed").is_empty());
 }
+
+#[test]
+fn a_payload_that_says_nothing_is_refused() {
+    // It would be the whole change, which nobody has written.
+    for payload in ["payload: null", "payload:", "payload: ~"] {
+        let yaml = format!(
+            "pipeline: p\nidentity: [id]\ntarget: {{table: t}}\nnotify:\n  - topic: x\n    {payload}\n"
+        );
+        let told = told(&yaml);
+        assert!(told.contains("`payload` says nothing; leave it out to send the whole change"), "{told}");
+    }
+}

@@ -43,7 +43,10 @@ impl Holdings {
         let chunk = self.next;
         self.next += 1;
         for parcel in parcels {
-            self.held.insert(parcel.id, Held { fence: parcel.fence, chunk });
+            // Its lease ran out while it was on its way, and this worker has leased it again: the first lease is no more.
+            if let Some(before) = self.held.insert(parcel.id, Held { fence: parcel.fence, chunk }) {
+                self.leave(before.chunk);
+            }
         }
         let (until, renew_at) = (asked_at + lease, asked_at + lease / 3);
         self.chunks
@@ -62,11 +65,16 @@ impl Holdings {
             return None;
         }
         let held = self.held.remove(&lease.id)?;
-        let chunk = self.chunks.get_mut(&held.chunk)?;
+        self.leave(held.chunk)
+    }
+
+    /// A chunk has one message less. Returns whose it was.
+    fn leave(&mut self, number: u64) -> Option<usize> {
+        let chunk = self.chunks.get_mut(&number)?;
         chunk.left -= 1;
         let line = chunk.line;
         if chunk.left == 0 {
-            self.chunks.remove(&held.chunk);
+            self.chunks.remove(&number);
         }
         Some(line)
     }
@@ -112,5 +120,33 @@ impl Holdings {
             chunk.until = asked_at + chunk.lease;
             chunk.renew_at = asked_at + chunk.lease / 3;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_that_is_leased_again_is_held_once() {
+        let parcel = |fence| Parcel {
+            id: Uuid::from_u128(1),
+            fence,
+            seq: 1,
+            topic: "t".into(),
+            lane: Uuid::from_u128(2),
+            entity: "{}".into(),
+            kind: "k".into(),
+            payload: "{}".into(),
+            attempts: 0,
+            age: Duration::ZERO,
+        };
+        let (mut holdings, now, lease) = (Holdings::default(), Instant::now(), Duration::from_secs(1));
+        holdings.add(0, &[parcel(1)], now, lease);
+        holdings.add(0, &[parcel(2)], now, lease);
+        assert_eq!(holdings.of(0), 1);
+        assert_eq!(holdings.remove(Lease { id: Uuid::from_u128(1), fence: 1 }), None);
+        assert_eq!(holdings.remove(Lease { id: Uuid::from_u128(1), fence: 2 }), Some(0));
+        assert_eq!((holdings.of(0), holdings.renew_at()), (0, None));
     }
 }

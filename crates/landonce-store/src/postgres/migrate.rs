@@ -22,6 +22,10 @@ const MIGRATIONS: [(&str, &str); 6] = [
     ("0006_outbox", include_str!("../../migrations/postgres/0006_outbox.sql")),
 ];
 
+/// What they make.
+const TABLES: [&str; 8] =
+    ["inbox", "quarantine", "ledger", "held", "held_piece", "due", "outbox", "outbox_pause"];
+
 /// What migrations stand on: the schema, and the list of those that have been applied.
 const FOUNDATION: &str = "\
 CREATE TABLE IF NOT EXISTS landonce.migration (
@@ -90,6 +94,23 @@ pub(super) async fn migrate(link: &Link<'_>) -> Result<()> {
         let _ = link.batch(doing, "ROLLBACK").await;
     }
     done
+}
+
+/// As [`migrate`]; then makes what is missing.
+pub(super) async fn remake(link: &Link<'_>) -> Result<()> {
+    migrate(link).await?;
+    let doing = "setting up landonce's tables";
+    let missing =
+        "SELECT count(*) FROM unnest($1::text[]) t WHERE pg_catalog.to_regclass('landonce.' || t) IS NULL";
+    let missing: i64 = link.one(doing, missing, &[(&TABLES.as_slice(), Pg::TEXT_ARRAY)]).await?.get(0);
+    if missing == 0 {
+        return Ok(());
+    }
+    let made = link.batch(doing, &setup_sql()).await.map_err(without_rights);
+    if made.is_err() {
+        let _ = link.batch(doing, "ROLLBACK").await;
+    }
+    made
 }
 
 /// The version that is there; 0 for none.

@@ -21,6 +21,18 @@ const MIGRATIONS: [(&str, &str); 6] = [
     ("0006_outbox", include_str!("../../migrations/sqlite/0006_outbox.sql")),
 ];
 
+/// What they make.
+const TABLES: [&str; 8] = [
+    "landonce_inbox",
+    "landonce_quarantine",
+    "landonce_ledger",
+    "landonce_held",
+    "landonce_held_piece",
+    "landonce_due",
+    "landonce_outbox",
+    "landonce_outbox_pause",
+];
+
 /// What migrations stand on: the list of those that have been applied here.
 const FOUNDATION: &str = "\
 CREATE TABLE IF NOT EXISTS landonce_migration (
@@ -70,6 +82,17 @@ pub fn migrate(connection: &Connection) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// As [`migrate`]; then makes what is missing.
+pub(super) fn remake(connection: &Connection) -> Result<()> {
+    migrate(connection)?;
+    for table in TABLES {
+        if !is_there(connection, table).map_err(during(DOING))? {
+            return connection.execute_batch(&setup_sql()).map_err(during(DOING));
+        }
+    }
+    Ok(())
 }
 
 /// The version that is there; 0 for none.

@@ -8,6 +8,7 @@
 use landonce_core::notice::{Notice, Occasion, Teller};
 use landonce_core::plan::PlanError;
 use landonce_core::retry::Code;
+use landonce_core::spec::ChangeKind;
 use landonce_store::inbox::InboxKey;
 use landonce_store::outbox::Message;
 use landonce_store::seam::{Classified, Look, Work};
@@ -34,6 +35,8 @@ struct Telling {
     round: u64,
     /// Rows that the round takes away have been remembered.
     has_vanished: bool,
+    /// Rows that the round has deleted.
+    deleted: u64,
 }
 
 impl Notices {
@@ -44,7 +47,9 @@ impl Notices {
         }
         let teller = Teller::new(&job.pipeline, &job.plan)
             .map_err(|message| PlanError { table: job.plan.table.to_string(), message })?;
-        Ok(Self { told: Some(Telling { teller, batch: job.claim.key(), round: 0, has_vanished: false }) })
+        Ok(Self {
+            told: Some(Telling { teller, batch: job.claim.key(), round: 0, has_vanished: false, deleted: 0 }),
+        })
     }
 }
 
@@ -57,6 +62,7 @@ pub(super) async fn before<W: Work>(
     let Some(told) = &mut notices.told else { return Ok(()) };
     told.round += 1;
     told.has_vanished = false;
+    told.deleted = 0;
     if classified.changed + classified.deletes > 0 {
         work.remember(Look::Before).await?;
     }
@@ -76,12 +82,24 @@ pub(super) fn all_seen(notices: &Notices, gone: u64, seen: u64) -> Result<(), Er
     if notices.told.is_none() || gone <= seen {
         return Ok(());
     }
+    Err(unseen())
+}
+
+/// So many rows were deleted: each of them is to be told.
+pub(super) fn deleted(notices: &mut Notices, rows: u64) {
+    if let Some(told) = &mut notices.told {
+        told.deleted += rows;
+    }
+}
+
+/// To be run again, as after a serialization failure.
+fn unseen() -> Error {
     let message = "another writer has put a row between the look and the delete";
     let error = landonce_store::Error {
         code: Code::SqlState("40001".to_owned()),
         ..landonce_store::Error::refused(message)
     };
-    Err(Repr::Store(error).into())
+    Repr::Store(error).into()
 }
 
 /// Enqueues what has happened in the round, behind its last write.
@@ -96,9 +114,10 @@ pub(super) async fn after<W: Work>(
         return Ok(());
     }
     let on = Occasion { batch: &told.batch.0, round: told.round };
-    let mut enqueued = 0;
+    let (mut enqueued, mut deleted) = (0, 0);
     loop {
         let changes = work.changes(job.claim.run_id, CHANGES).await?;
+        deleted += changes.iter().filter(|change| change.kind == ChangeKind::Deleted).count() as u64;
         let mut messages = Vec::new();
         for change in &changes {
             let notices = told.teller.tell(change, on).map_err(Error::internal)?;
@@ -110,6 +129,10 @@ pub(super) async fn after<W: Work>(
         if changes.len() < CHANGES {
             break;
         }
+    }
+    // One that is gone and wasn't remembered: a rival had deleted it before it was looked at, and another put it again.
+    if deleted < told.deleted {
+        return Err(unseen());
     }
     tracing::debug!(enqueued, round = told.round, "told");
     tally.notes.enqueued += enqueued;

@@ -84,7 +84,7 @@ async fn round<W: Work>(
     if classified.deletes > 0 {
         let deleted = work.delete().await?;
         tally.outcome.deleted += deleted;
-        notices::all_seen(&tally.notices, deleted, classified.deletes)?;
+        notices::deleted(&mut tally.notices, deleted);
         // Gone meanwhile: nothing left to delete. Or come meanwhile: told apart as nothing to delete, and deleted after all.
         tally.outcome.unchanged = (tally.outcome.unchanged + classified.deletes).saturating_sub(deleted);
     }

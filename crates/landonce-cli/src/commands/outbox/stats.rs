@@ -66,6 +66,28 @@ const GAUGES: [Gauge; 7] = [
     }),
 ];
 
+#[derive(Serialize)]
+struct ResumeReport<'a> {
+    status: &'static str,
+    topic: &'a str,
+}
+
+/// Ends a topic's pause.
+pub(super) async fn resume(store: &Store, topic: &str, form: OutputForm) -> Result<Exit, Failure> {
+    let depth = store.outbox().depth().await?;
+    let is_paused = depth.iter().any(|depth| depth.topic == topic && depth.paused.is_some());
+    if is_paused {
+        store.outbox().resume(topic).await?;
+    }
+    let (status, told) = if is_paused { ("resumed", "goes on") } else { ("not_paused", "doesn't pause") };
+    if form.is_json() {
+        report::json(&ResumeReport { status, topic })?;
+    } else {
+        report::print(&format!("{} {told}\n", report::line(topic)))?;
+    }
+    Ok(if is_paused { Exit::Fine } else { Exit::Findings })
+}
+
 pub(super) async fn run(store: &Store, form: OutputForm) -> Result<Exit, Failure> {
     let topics: Vec<TopicReport> = store.outbox().depth().await?.into_iter().map(TopicReport::from).collect();
     match form {
