@@ -1,8 +1,9 @@
 //! Destinations as they are declared, resolved: what is left to be done is to deliver.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use landonce::Store;
@@ -13,10 +14,11 @@ use crate::destination::Destination;
 use crate::destination::http::Http;
 use crate::environment::Environment;
 use crate::error::{Error, Fault};
-use crate::policy::Policy;
+use crate::policy::{Policy, some_time};
 use crate::run::{self, Options};
-use crate::spec::{self, DestinationSpec, Spec};
+use crate::spec::{DestinationSpec, Spec};
 use crate::summary::Summary;
+use crate::veil::{self, Veil};
 
 /// The longest name of a destination, in bytes.
 const NAME: usize = 100;
@@ -98,19 +100,37 @@ impl Delivery {
     }
 
     fn resolve(spec: &Spec, base: &Path, environment: Environment<'_>) -> Result<Self, Fault> {
+        // Commands inherit the environment: what of it this file names is never quoted from them.
+        let taken = RefCell::new(Vec::new());
+        let noted = |name: &str| {
+            let value = environment.look_up(name)?;
+            taken.borrow_mut().push(value.clone());
+            Some(value)
+        };
+        let environment = Environment::new(&noted);
+        let hidden: Arc<OnceLock<Veil>> = Arc::default();
         let mut routes = Vec::new();
         for (name, spec) in &spec.destinations {
             let key = format!("destinations.{name}");
             if name.is_empty() || name.len() > NAME || name.chars().any(char::is_control) {
                 return Err(Fault::new(key, "a destination has a name of up to 100 printable characters"));
             }
-            let declared = declared(name, spec, base, environment);
+            let declared = declared(name, spec, base, environment, &hidden);
             routes.push(declared.map_err(|fault| fault.within(&key))?);
         }
         let mut delivery = Self::new(routes)?;
         delivery.store_url = spec.store.as_deref().map(|url| environment.expand("store", url)).transpose()?;
-        let retention = spec.retention.as_deref().map(spec::duration).transpose();
-        delivery.retention = retention.map_err(|told| Fault::new("retention", told))?;
+        delivery.retention = match &spec.retention {
+            None => None,
+            some => Some(some_time("retention", some.as_deref(), Duration::ZERO)?),
+        };
+        // Where the file's store isn't the one that is used.
+        environment.look_up("LANDONCE_STORE");
+        let mut values: Vec<String> = taken.take();
+        values.extend(delivery.store_url.clone());
+        let passwords: Vec<String> = values.iter().flat_map(|value| veil::passwords(value)).collect();
+        values.extend(passwords);
+        let _ = hidden.set(Veil::new(values.iter().map(String::as_str)));
         Ok(delivery)
     }
 
@@ -150,12 +170,13 @@ fn declared(
     spec: &DestinationSpec,
     base: &Path,
     environment: Environment<'_>,
+    hidden: &Arc<OnceLock<Veil>>,
 ) -> Result<Declared, Fault> {
     let policy = Policy::new(spec)?;
     Ok(Declared {
         name: name.to_owned(),
         topics: spec.topics.clone(),
-        destination: make(spec, &policy, base, environment)?,
+        destination: make(spec, &policy, base, environment, hidden)?,
         policy,
     })
 }
@@ -166,6 +187,7 @@ fn make(
     policy: &Policy,
     base: &Path,
     environment: Environment<'_>,
+    hidden: &Arc<OnceLock<Veil>>,
 ) -> Result<Arc<dyn Destination>, Fault> {
     type Made = Result<Arc<dyn Destination>, Fault>;
     let mut made: Vec<(&str, Made)> = Vec::new();
@@ -173,7 +195,10 @@ fn make(
         made.push(("http", Http::new(http, policy.concurrency, base, environment).map(arc)));
     }
     if let Some(command) = &spec.command {
-        made.push(("command", command.open(base, environment).map(arc)));
+        made.push((
+            "command",
+            command.open(base, environment).map(|made| arc(made.hiding(Arc::clone(hidden)))),
+        ));
     }
     if let Some(file) = &spec.file {
         made.push(("file", file.open(base, environment).map(arc)));
@@ -246,10 +271,21 @@ mod tests {
             ("rate: fast", "destinations.a.rate: `fast` is no rate"),
             ("retry: {first: 1h, most: 1s}", "destinations.a.retry.most: is shorter than `first`"),
             ("retry: {attempts: 0}", "destinations.a.retry.attempts: must be 1"),
+            ("retry: {deadline: 0s}", "destinations.a.retry.deadline: must be longer than nothing"),
             ("breaker: {pause: 0s}", "destinations.a.breaker.pause: must be longer"),
         ] {
             assert!(told(&with(more)).contains(fault), "{}", told(&with(more)));
         }
+    }
+
+    #[test]
+    fn a_retention_or_a_time_limit_of_nothing_is_refused() {
+        let a = "destinations:\n  a: {topics: [t], command: {run: [x]}}\n";
+        assert!(told(&format!("retention: 0s\n{a}")).contains("retention: must be longer than nothing"));
+        assert!(told(&format!("retention: soon\n{a}")).contains("retention: `soon` is no length of time"));
+        assert!(parse(&format!("retention: 1d\n{a}")).unwrap().retention.is_some());
+        let none = a.replace("[x]", "[x], timeout: 0s");
+        assert!(told(&none).contains("command.timeout: must be longer than nothing"), "{}", told(&none));
     }
 
     #[test]

@@ -24,8 +24,13 @@ impl<'a> Environment<'a> {
         Environment(&|name| std::env::var(name).ok())
     }
 
+    /// A variable's value, if it is set and not empty.
+    pub(crate) fn look_up(&self, name: &str) -> Option<String> {
+        (self.0)(name).filter(|value| !value.is_empty())
+    }
+
     fn get(&self, key: &str, name: &str) -> Result<String, Fault> {
-        (self.0)(name).filter(|value| !value.is_empty()).ok_or_else(|| {
+        self.look_up(name).ok_or_else(|| {
             Fault::new(key, format!("the environment variable `{name}` isn't set, or is empty"))
         })
     }

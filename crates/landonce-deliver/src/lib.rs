@@ -19,6 +19,7 @@ mod run;
 pub mod secret;
 pub mod spec;
 mod summary;
+mod veil;
 mod worker;
 
 pub use delivery::{Declared, Delivery};

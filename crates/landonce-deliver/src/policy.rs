@@ -120,7 +120,7 @@ impl Retry {
             first: some_time("first", spec.first.as_deref(), default.first)?,
             most: some_time("most", spec.most.as_deref(), default.most)?,
             attempts: from_one("attempts", spec.attempts, default.attempts)?,
-            deadline: duration("deadline", spec.deadline.as_deref(), default.deadline)?,
+            deadline: some_time("deadline", spec.deadline.as_deref(), default.deadline)?,
             max_retry_after: duration(
                 "max_retry_after",
                 spec.max_retry_after.as_deref(),

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::delivery::Declared;
 use crate::limits::{Ended, Limits};
 use crate::summary::{Counts, Hear};
+use crate::worker::Hush;
 
 /// What must be left of a lease beyond the destination's own limit when a message is handed over.
 const MARGIN: Duration = Duration::from_secs(2);
@@ -19,6 +20,7 @@ pub(crate) struct Route {
     pub(crate) declared: Declared,
     pub(crate) counts: Counts,
     limits: Mutex<Limits>,
+    hush: Mutex<Hush>,
 }
 
 /// What the workers of a process share.
@@ -34,12 +36,17 @@ pub(crate) struct Shared {
 impl Route {
     pub(crate) fn new(declared: Declared) -> Self {
         let limits = Limits::new(declared.policy.clone(), Instant::now());
-        Self { declared, counts: Counts::default(), limits: Mutex::new(limits) }
+        Self { declared, counts: Counts::default(), limits: Mutex::new(limits), hush: Mutex::default() }
     }
 
     pub(crate) fn limits(&self) -> MutexGuard<'_, Limits> {
         // Counters can't be left in a state that is wrong.
         self.limits.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a failed attempt is told of now, and how many weren't before it.
+    pub(crate) fn tells(&self) -> Option<u64> {
+        self.hush.lock().unwrap_or_else(PoisonError::into_inner).tells(Instant::now())
     }
 
     /// A handing over has ended. Returns how long the destination pauses, if that is new.

@@ -11,6 +11,7 @@ mod asking;
 mod flight;
 mod going;
 mod holdings;
+mod hush;
 mod line;
 mod operation;
 
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 
 use self::flight::Flight;
 use self::holdings::Holdings;
+pub(crate) use self::hush::Hush;
 use self::line::Line;
 use self::operation::{Operation, Pause};
 use crate::desk::Desk;
@@ -186,5 +188,7 @@ async fn next<D>(operation: &mut Option<Operation<D>>) -> (D, operation::Done) {
 mod book;
 #[cfg(test)]
 mod fake;
+#[cfg(test)]
+mod hush_tests;
 #[cfg(test)]
 mod tests;

@@ -2,12 +2,14 @@
 //!
 //! Its exit code is its answer. What it runs as, and what it starts, is one process group, which ends at the time limit.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::join;
@@ -23,7 +25,8 @@ use super::told;
 use super::{Answer, Destination, Sending};
 use crate::environment::Environment;
 use crate::error::Fault;
-use crate::spec::duration;
+use crate::policy::some_time;
+use crate::veil::Veil;
 
 /// By `sysexits.h`: the input is at fault.
 const EX_DATAERR: i32 = 65;
@@ -61,7 +64,12 @@ impl CommandSpec {
         let folder = std::path::absolute(if folder.as_os_str().is_empty() { Path::new(".") } else { folder })
             .map_err(|error| Fault::new("run", format!("the folder of the file can't be told: {error}")))?;
         let mut env = BTreeMap::new();
-        let mut secrets = Vec::new();
+        let secrets = RefCell::new(Vec::new());
+        let noted = |name: &str| {
+            let value = environment.look_up(name)?;
+            secrets.borrow_mut().push(value.clone());
+            Some(value)
+        };
         for (name, text) in &self.env {
             let key = format!("env.{name}");
             if name.is_empty() || name.contains(['=', '\0']) {
@@ -73,23 +81,18 @@ impl CommandSpec {
                     "variables that begin with `LANDONCE_` are landonce's own; choose another name",
                 ));
             }
-            let value = environment.expand(&key, text)?;
-            if value != *text {
-                secrets.push(value.clone());
-            }
+            let value = Environment::new(&noted).expand(&key, text)?;
             env.insert(name.clone(), value);
         }
+        let secrets = secrets.take();
         Ok(Command {
             program: if program.contains('/') { folder.join(program).into() } else { program.into() },
             arguments: arguments.to_vec(),
             folder,
-            timeout: self
-                .timeout
-                .as_deref()
-                .map_or(Ok(TIMEOUT), duration)
-                .map_err(|told| Fault::new("timeout", told))?,
+            timeout: some_time("timeout", self.timeout.as_deref(), TIMEOUT)?,
             env,
-            secrets,
+            veil: Veil::new(secrets.iter().map(String::as_str)),
+            of_file: Arc::default(),
         })
     }
 }
@@ -102,7 +105,9 @@ pub struct Command {
     timeout: Duration,
     env: BTreeMap<String, String>,
     /// Values from the environment, which a command may repeat in what it says.
-    secrets: Vec<String>,
+    veil: Veil,
+    /// Those of the whole delivery file, which it may have inherited; filled in when all of the file is read.
+    of_file: Arc<OnceLock<Veil>>,
 }
 
 impl std::fmt::Debug for Command {
@@ -129,6 +134,11 @@ impl Destination for Command {
 }
 
 impl Command {
+    /// With what else it may not be quoted with: it has our environment, and so the secrets of all the file.
+    pub(crate) fn hiding(self, of_file: Arc<OnceLock<Veil>>) -> Self {
+        Self { of_file, ..self }
+    }
+
     async fn hand(&self, parcel: &Parcel) -> Answer {
         let started = Process::new(&self.program)
             .args(&self.arguments)
@@ -195,7 +205,10 @@ impl Command {
             (Some(code), _) => format!("exit {code}"),
             (None, signal) => format!("killed by signal {}", signal.unwrap_or_default()),
         };
-        let said = told::first_line(said, &self.secrets);
+        let said = match told::first_line(said, &self.veil) {
+            told if told == told::HIDDEN => told,
+            told => self.of_file.get().map_or(told, |veil| told::first_line(said, veil)),
+        };
         if !said.is_empty() {
             told = format!("{told}: {said}");
         }

@@ -6,6 +6,7 @@ mod failure;
 mod guard;
 mod tls;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -29,11 +30,14 @@ use crate::error::Fault;
 use crate::policy::some_time;
 use crate::secret::Secret;
 use crate::spec::{self, HttpSpec};
+use crate::veil::Veil;
 
 /// The most redirects that may be allowed.
 const REDIRECTS: u8 = 5;
 /// How long the body behind a 2xx head is waited for. The message is taken; only the connection's reuse is at stake.
 const REST: Duration = Duration::from_secs(1);
+/// From so many characters on a piece of a URL that came from the environment may be a token of its own.
+const LONG: usize = 16;
 /// How long an idle connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
 /// Headers whose value is a secret, wherever it is sent.
@@ -63,7 +67,7 @@ pub struct Http {
     own_headers: HeaderMap,
     sign: Vec<webhook::Secret>,
     /// What no answer may repeat.
-    secrets: Vec<Secret>,
+    veil: Veil,
     redirects: u8,
     timeout: Duration,
     max_answer: usize,
@@ -87,15 +91,29 @@ impl Http {
         base: &Path,
         environment: Environment<'_>,
     ) -> Result<Self, Fault> {
-        let url = url(&environment.expand("url", &spec.url)?)?;
+        let values = RefCell::new(Vec::new());
+        let noted = |name: &str| {
+            let value = environment.look_up(name)?;
+            values.borrow_mut().push(Secret::new(value.clone()));
+            Some(value)
+        };
+        let url = url(&Environment::new(&noted).expand("url", &spec.url)?)?;
         if spec.redirects > REDIRECTS {
             return Err(Fault::new("redirects", format!("must be from 0 to {REDIRECTS}")));
         }
+        // Where a URL leads is no secret, and stands in many an answer; what is behind that may be.
+        values.borrow_mut().retain(|value| {
+            let is_place = |host: &str| host.contains(value.reveal()) || value.reveal().contains("://");
+            !url.host().is_some_and(is_place)
+        });
         let mut secrets = Vec::new();
         if spec.url.contains("${") {
             // What came from the environment may be all of the path, and receivers like to repeat that.
             let parts = [url.path().trim_matches('/'), url.query().unwrap_or_default()];
-            secrets.extend(parts.into_iter().filter(|part| !part.is_empty()).map(Secret::new));
+            let pieces = parts.iter().flat_map(|part| part.split(['/', '&', '=']));
+            let long = pieces.filter(|piece| piece.len() >= LONG);
+            let all = parts.iter().copied().filter(|part| !part.is_empty()).chain(long);
+            secrets.extend(all.map(Secret::new));
         }
         let mut sign = Vec::new();
         for name in &spec.sign {
@@ -107,10 +125,10 @@ impl Http {
         }
         let mut own_headers = HeaderMap::new();
         for (name, text) in &spec.headers {
-            let (name, value, secret) = own_header(name, text, environment)?;
+            let (name, value) = own_header(name, text, Environment::new(&noted))?;
             own_headers.insert(name, value);
-            secrets.extend(secret);
         }
+        secrets.extend(values.take());
         if let Some(name) = &spec.bearer {
             let token = environment.secret("bearer", name)?;
             let mut value = HeaderValue::from_str(&format!("Bearer {}", token.reveal())).map_err(|_| {
@@ -144,7 +162,8 @@ impl Http {
             .build(connector);
         let max_answer = max_answer.map_err(|told| Fault::new("max_answer", told))?;
         let redirects = spec.redirects;
-        Ok(Self { client, url, headers, own_headers, sign, secrets, redirects, timeout, max_answer })
+        let veil = Veil::new(secrets.iter().map(Secret::reveal));
+        Ok(Self { client, url, headers, own_headers, sign, veil, redirects, timeout, max_answer })
     }
 
     async fn post(&self, parcel: &Parcel) -> Answer {
@@ -169,7 +188,7 @@ impl Http {
                 url = to;
                 continue;
             }
-            return self.without_secrets(self.answer(response, deadline).await);
+            return self.answer(response, deadline).await;
         }
     }
 
@@ -211,16 +230,14 @@ impl Http {
             return Answer::Taken { told: head.status.as_str().to_owned() };
         }
         let text = timeout_at(deadline, read(body, self.max_answer)).await.unwrap_or_default();
-        answer::of(head.status, &head.headers, &String::from_utf8_lossy(&text), SystemTime::now())
+        answer::of(head.status, &head.headers, &text, &self.veil, SystemTime::now())
     }
 
-    /// The answer, without any secret that the receiver may have repeated.
+    /// What an error means, unless its words repeat a secret.
     fn without_secrets(&self, mut answer: Answer) -> Answer {
         let (Answer::Taken { told } | Answer::Later { told, .. } | Answer::Never { told }) = &mut answer;
-        for secret in &self.secrets {
-            if told.contains(secret.reveal()) {
-                *told = told.replace(secret.reveal(), "…");
-            }
+        if self.veil.hides(told.as_bytes(), told.len()) {
+            "no answer (why repeats a secret)".clone_into(told);
         }
         answer
     }
@@ -273,7 +290,7 @@ fn own_header(
     name: &str,
     text: &str,
     environment: Environment<'_>,
-) -> Result<(HeaderName, HeaderValue, Option<Secret>), Fault> {
+) -> Result<(HeaderName, HeaderValue), Fault> {
     let key = format!("headers.{name}");
     let lower = name.to_ascii_lowercase();
     if OUR_HEADERS.contains(&lower.as_str()) {
@@ -289,7 +306,7 @@ fn own_header(
     let value = environment.expand(&key, text)?;
     let mut header = HeaderValue::from_str(&value).map_err(|_| Fault::new(key, "is no value of a header"))?;
     header.set_sensitive(is_secret);
-    Ok((parsed, header, is_secret.then(|| Secret::new(value))))
+    Ok((parsed, header))
 }
 
 /// Where an answer sends us, if that may be followed: with the same method and body, and never from https to http.

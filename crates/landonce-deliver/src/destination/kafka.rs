@@ -17,7 +17,9 @@ use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer a
 use super::{Answer, Destination, Sending, told};
 use crate::environment::Environment;
 use crate::error::Fault;
-use crate::spec::{KafkaKeySpec, KafkaSpec, duration};
+use crate::policy::some_time;
+use crate::spec::{KafkaKeySpec, KafkaSpec};
+use crate::veil::Veil;
 
 /// How many records are under way at once.
 const AT_ONCE: usize = 1_000;
@@ -50,8 +52,7 @@ impl KafkaSpec {
         if self.topic.is_empty() {
             return Err(Fault::new("topic", "a topic has a name"));
         }
-        let timeout = self.timeout.as_deref().map_or(Ok(TIMEOUT), duration);
-        let timeout = timeout.map_err(|told| Fault::new("timeout", told))?;
+        let timeout = some_time("timeout", self.timeout.as_deref(), TIMEOUT)?;
         let brokers: Vec<String> = self
             .brokers
             .iter()
@@ -75,6 +76,7 @@ impl KafkaSpec {
             }
             config.set(name, value);
         }
+        let veil = Veil::new(secrets.iter().map(String::as_str));
         config
             .set("bootstrap.servers", brokers.join(","))
             .set("acks", "all")
@@ -86,11 +88,11 @@ impl KafkaSpec {
                 format!("properties.{name}"),
                 "librdkafka has no such property, or not this value for it (this build has no TLS)",
             ),
-            other => Fault::new("properties", told::first_line(other.to_string().as_bytes(), &secrets)),
+            other => Fault::new("properties", told::first_line(other.to_string().as_bytes(), &veil)),
         })?;
         Ok(Topic {
             config,
-            secrets,
+            veil,
             name: self.topic.clone(),
             key: self.key,
             timeout,
@@ -103,7 +105,7 @@ impl KafkaSpec {
 pub struct Topic {
     config: ClientConfig,
     /// Values from the environment, which an error of the client's may repeat.
-    secrets: Vec<String>,
+    veil: Veil,
     name: String,
     key: KafkaKeySpec,
     timeout: Duration,
@@ -220,6 +222,6 @@ impl Topic {
     }
 
     fn short(&self, text: &str) -> String {
-        told::first_line(text.as_bytes(), &self.secrets)
+        told::first_line(text.as_bytes(), &self.veil)
     }
 }

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Answer, Destination, Sending, line, told};
 use crate::environment::Environment;
 use crate::error::Fault;
+use crate::veil::Veil;
 
 /// The most messages of one transaction.
 const AT_ONCE: usize = 500;
@@ -166,5 +167,5 @@ fn sort_out(error: &Error, letters: &mut Vec<Letter>, answers: &mut [Option<Answ
 }
 
 fn short(text: &str) -> String {
-    told::first_line(text.as_bytes(), &[])
+    told::first_line(text.as_bytes(), &Veil::default())
 }

@@ -121,7 +121,12 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
                 after: None,
                 is_for_all: false,
             });
+            let told = match &answer {
+                Answer::Later { told, .. } => told.clone(),
+                Answer::Taken { .. } | Answer::Never { .. } => String::new(),
+            };
             let fate = self.fate(at, &parcel, answer, now);
+            self.tell_failed(at, &parcel, &told, &fate, now);
             tracing::debug!(destination = route.declared.name, id = %parcel.id, ?fate, "handed over");
             let is_done_with = matches!(fate, Fate::Sent { .. } | Fate::Dead { .. });
             self.say(lease(&parcel), fate);
@@ -130,6 +135,28 @@ impl<D: Desk, M: Fn() -> D> Worker<D, M> {
             } else {
                 self.give_back(at, &lane);
             }
+        }
+    }
+
+    /// Tells of an attempt that failed and has a next one, now and then. A dead letter is told of when the outbox knows.
+    fn tell_failed(&self, at: usize, parcel: &Parcel, answer: &str, fate: &Fate, now: Instant) {
+        let route = &self.lines[at].route;
+        let next = match fate {
+            Fate::Sent { .. } | Fate::Dead { .. } => return,
+            Fate::Again { after, .. } => *after,
+            Fate::Untried => route.limits().paused_until(now).map_or(Duration::ZERO, |until| until - now),
+        };
+        if let Some(left_out) = route.tells() {
+            tracing::info!(
+                destination = route.declared.name,
+                topic = parcel.topic,
+                id = %parcel.id,
+                attempt = parcel.attempts.saturating_add(1),
+                answer,
+                ?next,
+                left_out,
+                "an attempt failed"
+            );
         }
     }
 

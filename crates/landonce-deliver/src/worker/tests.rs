@@ -19,9 +19,13 @@ async fn once(book: &Book, routes: Vec<Declared>) -> Summary {
     start(book, routes, options).1.await.unwrap().unwrap()
 }
 
-type Delivering = tokio::task::JoinHandle<Result<Summary, Error>>;
+pub(super) type Delivering = tokio::task::JoinHandle<Result<Summary, Error>>;
 
-fn start(book: &Book, routes: Vec<Declared>, options: Options) -> (watch::Sender<bool>, Delivering) {
+pub(super) fn start(
+    book: &Book,
+    routes: Vec<Declared>,
+    options: Options,
+) -> (watch::Sender<bool>, Delivering) {
     let (say, stop) = watch::channel(false);
     let (book, delivery) = (book.clone(), Delivery::new(routes).unwrap());
     let task = tokio::spawn(async move { deliver(&delivery, &options, move || book.desk(), stop).await });
@@ -372,4 +376,17 @@ async fn what_is_old_is_pruned_in_small_steps_while_there_is_nothing_to_do() {
     let desks = book.clone();
     deliver(&delivery, &options, move || desks.desk(), stop).await.unwrap();
     assert_eq!(book.prunes()[3..], [1_000, 200], "with `once`, too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_is_never_shorter_than_three_times_what_a_destination_may_take() {
+    let fake = Fake::new(|_| taken());
+    let lease = |lease: Duration| {
+        let policy = Policy { lease, ..Policy::default() };
+        crate::route::Route::new(declared("d", "t", &fake, policy)).lease()
+    };
+    // The destination's own limit is 10 s; the margin a tenth of the lease, at most 2 s.
+    assert_eq!(lease(Duration::from_mins(1)), Duration::from_mins(1));
+    assert_eq!(lease(Duration::from_secs(20)), Duration::from_secs(36));
+    assert_eq!(lease(Duration::from_secs(10)), Duration::from_secs(33));
 }

@@ -3,6 +3,7 @@
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
+use landonce_deliver::Delivery;
 use landonce_deliver::destination::command::{Command, CommandSpec};
 use landonce_deliver::destination::{Answer, Destination as _};
 use landonce_testkit::wait::{until, within};
@@ -62,7 +63,7 @@ async fn its_exit_code_decides_and_its_first_words_are_told_without_secrets() {
         ("exit 75", ("later", "exit 75")),
         (
             "echo >&2; echo ' no '$GREETING, s3kr3t >&2; echo more >&2; exit 1",
-            ("later", "exit 1: no …, s3kr3t"),
+            ("later", "exit 1: (what it said repeats a secret)"),
         ),
         ("echo bad data >&2; exit 65", ("never", "exit 65: bad data")),
         ("kill -9 $$", ("later", "killed by signal 9")),
@@ -70,6 +71,40 @@ async fn its_exit_code_decides_and_its_first_words_are_told_without_secrets() {
     ] {
         assert_eq!(answer(&run(folder.path(), script).await), expected, "{script}");
     }
+}
+
+#[tokio::test]
+async fn it_is_not_quoted_with_a_secret_of_another_part_of_the_file() {
+    let folder = folder();
+    let yaml = "
+store: ${STORE}
+destinations:
+  one: {topics: [a], command: {run: [sh, ./say.sh]}}
+  two: {topics: [b], http: {url: 'https://x.example/', bearer: '${TOKEN}', sign: ['${SIGN}'], headers: {x: '${X}'}}}
+  zoo: {topics: [c], sql: {store: 'sqlite:${NAMED}', table: t}}
+";
+    let sign = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let variables = [
+        ("STORE", "postgres://u:hunt%40r22@127.0.0.1/d"),
+        ("TOKEN", "t0ken-s3kr3t"),
+        ("SIGN", sign),
+        ("X", "x-value"),
+        ("NAMED", "named.db"),
+        ("LANDONCE_STORE", "postgres://u:0ther-pass@127.0.0.1/d"),
+    ];
+    let delivery = with_environment(&variables, |environment| {
+        Delivery::parse(yaml, "deliver.yaml", folder.path(), environment).unwrap()
+    });
+    let command = delivery.destinations().next().unwrap();
+    let mut said = Vec::new();
+    for words in
+        ["hunt@r22", "hunt%40r22", "t0ken-s3kr3t", &sign[6..], "x-value", "named.db", "0ther-pass", "fine"]
+    {
+        std::fs::write(folder.path().join("say.sh"), format!("echo 'no: {words}' >&2; exit 1")).unwrap();
+        said.push(answer(&command.send(&[parcel(1, "{}")]).await[0]).1.to_owned());
+    }
+    assert_eq!(said.pop().unwrap(), "exit 1: no: fine");
+    assert!(said.iter().all(|said| said == "exit 1: (what it said repeats a secret)"), "{said:?}");
 }
 
 #[tokio::test]

@@ -160,12 +160,27 @@ async fn an_answer_that_repeats_a_secret_is_told_without_it() {
     let receiver = Receiver::start(Setup::default()).await;
     let http = http(receiver.url(), "bearer: ${TOKEN}\nsign: ['${SECRET}']");
     receiver.script([Reply::status(401).body(&format!("bad token t0ken-s3kr3t, not {SECRET}"))]);
-    assert_eq!(answer(&send(&http).await), ("later", "401: bad token …, not …"));
+    assert_eq!(answer(&send(&http).await), ("later", "401: (the answer repeats a secret)"));
+    // Where the text is shown to, or read to, and in other forms.
+    let across = format!("{} t0ken-s3kr3t", "x".repeat(193));
+    let bearer = "got QmVhcmVyIHQwa2VuLXMza3IzdA==, want another";
+    for body in [across.as_str(), "t%30ken%2Ds3kr3t", bearer, &SECRET[6..], "74306B656E2D73336B723374"] {
+        receiver.script([Reply::status(401).body(body)]);
+        assert_eq!(answer(&send(&http).await).1, "401: (the answer repeats a secret)", "{body}");
+    }
+    receiver.script([Reply::redirect(307, "/login/t0ken-s3kr3t")]);
+    let answered = send(&http).await;
+    assert!(answer(&answered).1.starts_with("307: a redirect"), "{answered:?}");
+    let short = crate::webhooks::http(receiver.url(), "bearer: ${TOKEN}\nmax_answer: 20B");
+    receiver.script([Reply::status(401).body("bad token: t0ken-s3kr3t")]);
+    assert_eq!(answer(&send(&short).await).1, "401: (the answer repeats a secret)", "cut while it is read");
 
     let http = crate::webhooks::http(&format!("'{}hooks/${{TOKEN}}'", receiver.url()), "");
     receiver.script([Reply::status(404).body("Cannot POST /hooks/t0ken-s3kr3t")]);
-    assert_eq!(answer(&send(&http).await), ("later", "404: Cannot POST /…"));
-    assert_eq!(receiver.received()[1].path, "/hooks/t0ken-s3kr3t");
+    assert_eq!(answer(&send(&http).await), ("later", "404: (the answer repeats a secret)"));
+    receiver.script([Reply::status(404).body("no such token: t0ken-s3kr3t")]);
+    assert_eq!(answer(&send(&http).await).1, "404: (the answer repeats a secret)");
+    assert_eq!(receiver.received().last().unwrap().path, "/hooks/t0ken-s3kr3t");
 }
 
 #[tokio::test]

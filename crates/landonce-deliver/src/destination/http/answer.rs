@@ -14,14 +14,23 @@ use hyper::header::{DATE, RETRY_AFTER};
 use hyper::{HeaderMap, StatusCode};
 
 use crate::destination::Answer;
+use crate::veil::Veil;
 
 /// How much of an answer's text is told, in characters.
 const TOLD: usize = 200;
+/// How much of it is looked at for that, in characters: space is shortened.
+const LOOKED_AT: usize = 4 * TOLD;
 
-/// What an answer that isn't 2xx means. `text` is what could be read of its body.
-pub(super) fn of(status: StatusCode, headers: &HeaderMap, text: &str, now: SystemTime) -> Answer {
+/// What an answer that isn't 2xx means. `text` is what could be read of its body; where it repeats a secret it isn't told.
+pub(super) fn of(
+    status: StatusCode,
+    headers: &HeaderMap,
+    text: &[u8],
+    veil: &Veil,
+    now: SystemTime,
+) -> Answer {
     let after = retry_after(headers, now);
-    let told = told(status, headers, text);
+    let told = told(status, headers, text, veil);
     match status {
         StatusCode::GONE => Answer::Never { told },
         StatusCode::TOO_MANY_REQUESTS => Answer::Later { told, after, is_for_all: true },
@@ -30,19 +39,24 @@ pub(super) fn of(status: StatusCode, headers: &HeaderMap, text: &str, now: Syste
     }
 }
 
-fn told(status: StatusCode, headers: &HeaderMap, text: &str) -> String {
+fn told(status: StatusCode, headers: &HeaderMap, text: &[u8], veil: &Veil) -> String {
     let mut told = status.as_str().to_owned();
     if status.is_redirection() {
         let shown = "a redirect, which isn't followed; name the place that takes messages as `url`, or allow `redirects`";
         // Only where to, not the query, which may hold anything.
-        let to = headers.get(hyper::header::LOCATION).and_then(|to| to.to_str().ok());
+        let to = headers.get(hyper::header::LOCATION).filter(|to| !veil.hides(to.as_bytes(), TOLD));
+        let to = to.and_then(|to| to.to_str().ok());
         let to = to.map(|to| to.split(['?', '#']).next().unwrap_or(to));
         told.push_str(&match to {
             Some(to) => format!(" to {}: {shown}", printable(to)),
             None => format!(": {shown}"),
         });
     }
-    let text = printable(text);
+    if veil.hides(text, 4 * LOOKED_AT) {
+        told.push_str(": (the answer repeats a secret)");
+        return told;
+    }
+    let text = printable(&String::from_utf8_lossy(text));
     if !text.is_empty() {
         told.push_str(": ");
         told.push_str(&text);
@@ -55,7 +69,7 @@ fn printable(text: &str) -> String {
     let plain: String = text
         .chars()
         .map(|c| if c.is_whitespace() || c.is_control() { ' ' } else { c })
-        .take(4 * TOLD)
+        .take(LOOKED_AT)
         .collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TOLD).collect()
 }
@@ -121,7 +135,8 @@ mod tests {
         let told = told(
             StatusCode::BAD_REQUEST,
             &HeaderMap::new(),
-            &format!("no\r\n \u{1b}[31m {}", "x".repeat(999)),
+            format!("no\r\n \u{1b}[31m {}", "x".repeat(999)).as_bytes(),
+            &Veil::default(),
         );
         assert!(told.starts_with("400: no [31m xxx") && told.chars().count() <= TOLD + 5, "{told}");
     }
@@ -139,12 +154,16 @@ mod tests {
             (404, &none, false),
             (302, &none, false),
         ] {
-            let answer = of(StatusCode::from_u16(status).unwrap(), headers, "", SystemTime::now());
+            let answer =
+                of(StatusCode::from_u16(status).unwrap(), headers, b"", &Veil::default(), SystemTime::now());
             assert!(
                 matches!(answer, Answer::Later { is_for_all, .. } if is_for_all == expected),
                 "{status}: {answer:?}"
             );
         }
-        assert!(matches!(of(StatusCode::GONE, &none, "", SystemTime::now()), Answer::Never { .. }));
+        assert!(matches!(
+            of(StatusCode::GONE, &none, b"", &Veil::default(), SystemTime::now()),
+            Answer::Never { .. }
+        ));
     }
 }
