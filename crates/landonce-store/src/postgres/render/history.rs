@@ -12,12 +12,13 @@ pub(in crate::postgres) fn table(plan: &TablePlan) -> Result<Option<String>> {
 }
 
 impl Render<'_> {
-    /// Makes the history: the target's columns, and from when to when they were so.
+    /// Makes the history: the target's columns, and from when to when they were so. Whoever comes second, between the look and
+    /// this, is to fail here: one that went on would make a second index.
     pub(in crate::postgres) fn create_history(&self) -> Result<Option<String>> {
         let Some(history) = table(self.plan)? else { return Ok(None) };
         let keys = list(self.identity().into_iter().map(|(name, _, _)| name.to_owned()));
         Ok(Some(format!(
-            "CREATE TABLE IF NOT EXISTS {history} (LIKE {}, valid_from timestamptz NOT NULL, valid_to timestamptz);\n\
+            "CREATE TABLE {history} (LIKE {}, valid_from timestamptz NOT NULL, valid_to timestamptz);\n\
              CREATE UNIQUE INDEX ON {history} ({keys}) WHERE valid_to IS NULL",
             self.target
         )))
