@@ -18,6 +18,7 @@ mod repair;
 mod replay;
 mod run;
 mod schema;
+mod serve;
 mod setup;
 mod status;
 
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Audit(audit::Args),
     /// Mend a table that another pipeline has broken: duplicates, keys.
     Repair(repair::Args),
+    /// Take batches and webhooks over HTTP, and show what happened on a page.
+    Serve(serve::Args),
     /// Make landonce's tables, or print the DDL for a DBA.
     Setup(setup::Args),
     /// Explain an error code.
@@ -108,6 +111,8 @@ pub(crate) enum Job {
     Audit(audit::Job),
     /// `repair …`
     Repair(repair::Job),
+    /// `serve`
+    Serve(Box<serve::Job>),
     /// `setup`
     Setup(setup::Job),
     /// `explain`
@@ -137,6 +142,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Prove(args) => Job::Prove(prove::validate(args)?),
         Command::Audit(args) => Job::Audit(audit::validate(args)),
         Command::Repair(args) => Job::Repair(repair::validate(args)?),
+        Command::Serve(args) => Job::Serve(Box::new(serve::validate(&args)?)),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
         Command::Explain(args) => Job::Explain(args),
         Command::Schema(args) => Job::Schema(args),
@@ -167,6 +173,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Prove(job) => prove::run(job, form, gate).await,
         Job::Audit(job) => audit::run(job, form).await,
         Job::Repair(job) => repair::run(job, form, gate).await,
+        Job::Serve(job) => serve::run(*job, form, gate).await,
         Job::Setup(job) => setup::run(job, form).await,
         Job::Explain(args) => explain::run(&args, form),
         Job::Schema(args) => schema::run(&args),

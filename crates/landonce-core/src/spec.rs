@@ -2,11 +2,13 @@
 //!
 //! A [`Spec`] is only text that parsed. [`crate::pipeline::Pipeline`] is what it means, checked as a whole.
 
+mod apply;
 mod archive;
 mod column;
 mod complete;
 mod derive;
 mod fault;
+mod hook;
 mod identity;
 mod notify;
 mod whole;
@@ -15,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+pub use apply::ApplySpec;
 pub use archive::{ArchiveMap, ArchiveSpec};
 pub use column::{ColumnSpec, ColumnsSpec};
 pub use complete::{
@@ -22,6 +25,9 @@ pub use complete::{
 };
 pub use derive::DeriveSpec;
 pub use fault::SpecError;
+pub use hook::{
+    EncodingSpec, EventIdSpec, GroupSpec, HashSpec, HmacSpec, HookFieldSpec, HookSpec, SchemeSpec,
+};
 pub use identity::{
     AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
 };
@@ -63,6 +69,12 @@ pub struct Spec {
     /// Changes of the target's rows that others are told of.
     #[serde(default)]
     pub notify: Vec<NotifySpec>,
+    /// SQL that each newly written record brings about, in the transaction of its row: a balance, a counter.
+    #[serde(default)]
+    pub apply: Vec<ApplySpec>,
+    /// How a sender's webhooks come in, with `landonce serve`.
+    #[serde(default)]
+    pub hook: Option<HookSpec>,
 }
 
 /// What to read.

@@ -33,7 +33,7 @@
 //! The modules in the order in which a batch meets them: [`payload`] (bytes that can be read again), [`decode`] (records
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
 //! [`derive`](mod@derive) keeps tables that queries compute from the target, [`archive`] keeps a batch's bytes and applies them again,
-//! [`outbox`] tells others of changes, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes,
+//! [`events`] lands records that arrive one at a time, [`outbox`] tells others of changes, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes,
 //! [`repair`] mends tables that others have broken.
 
 pub mod archive;
@@ -41,6 +41,7 @@ pub mod complete;
 pub mod decode;
 pub mod derive;
 pub mod error;
+pub mod events;
 pub mod explain;
 pub mod failpoint;
 pub mod held;

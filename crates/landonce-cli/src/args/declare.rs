@@ -161,6 +161,8 @@ impl DeclareArgs {
             derive: Vec::new(),
             archive: None,
             notify: Vec::new(),
+            apply: Vec::new(),
+            hook: None,
         };
         Ok(Pipeline::from_spec(spec)?)
     }

@@ -13,18 +13,20 @@ use super::{catalog, facts};
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 6] = [
+const MIGRATIONS: [(&str, &str); 8] = [
     ("0001_inbox", include_str!("../../migrations/postgres/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/postgres/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/postgres/0003_ledger.sql")),
     ("0004_held", include_str!("../../migrations/postgres/0004_held.sql")),
     ("0005_due", include_str!("../../migrations/postgres/0005_due.sql")),
     ("0006_outbox", include_str!("../../migrations/postgres/0006_outbox.sql")),
+    ("0007_events", include_str!("../../migrations/postgres/0007_events.sql")),
+    ("0008_action", include_str!("../../migrations/postgres/0008_action.sql")),
 ];
 
 /// What they make.
-const TABLES: [&str; 8] =
-    ["inbox", "quarantine", "ledger", "held", "held_piece", "due", "outbox", "outbox_pause"];
+const TABLES: [&str; 9] =
+    ["inbox", "quarantine", "ledger", "held", "held_piece", "due", "outbox", "outbox_pause", "action"];
 
 /// What migrations stand on: the schema, and the list of those that have been applied.
 const FOUNDATION: &str = "\

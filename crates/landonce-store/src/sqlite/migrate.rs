@@ -12,17 +12,19 @@ use super::render::Render;
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 6] = [
+const MIGRATIONS: [(&str, &str); 8] = [
     ("0001_inbox", include_str!("../../migrations/sqlite/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/sqlite/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/sqlite/0003_ledger.sql")),
     ("0004_held", include_str!("../../migrations/sqlite/0004_held.sql")),
     ("0005_due", include_str!("../../migrations/sqlite/0005_due.sql")),
     ("0006_outbox", include_str!("../../migrations/sqlite/0006_outbox.sql")),
+    ("0007_events", include_str!("../../migrations/sqlite/0007_events.sql")),
+    ("0008_action", include_str!("../../migrations/sqlite/0008_action.sql")),
 ];
 
 /// What they make.
-const TABLES: [&str; 8] = [
+const TABLES: [&str; 10] = [
     "landonce_inbox",
     "landonce_quarantine",
     "landonce_ledger",
@@ -31,6 +33,8 @@ const TABLES: [&str; 8] = [
     "landonce_due",
     "landonce_outbox",
     "landonce_outbox_pause",
+    "landonce_subject",
+    "landonce_action",
 ];
 
 /// What migrations stand on: the list of those that have been applied here.
