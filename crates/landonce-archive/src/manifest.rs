@@ -47,6 +47,8 @@ pub enum Form {
         /// They come from a source of texts (CSV).
         is_lexical: bool,
     },
+    /// A webhook's event: one JSON object, whatever the pipeline's format. It landed under its content's digest.
+    Event,
 }
 
 /// What is known of kept bytes.

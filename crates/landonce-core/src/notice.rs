@@ -95,6 +95,16 @@ impl Teller {
         })
     }
 
+    /// What the messages about a row are about, as they have it: a JSON object. The row is a JSON array of the plan's columns, in order;
+    /// `key` is its hashed key as text.
+    ///
+    /// # Errors
+    /// When the row isn't what it should be.
+    pub fn entity(&self, key: &str, row: &str) -> Result<String, String> {
+        let mut tape = crate::json::Tape::default();
+        Ok(self.entity.write(&Row::read(&mut tape, row, &self.columns)?, key))
+    }
+
     /// The messages of a change, in the order in which the pipeline declares them; none where nobody asks for it.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
 //! The counts of a batch (X3): every record that was read is in exactly one of them.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What became of a batch's records.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Outcome {
     /// Records read, good and bad.

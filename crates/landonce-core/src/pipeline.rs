@@ -1,12 +1,15 @@
 //! A pipeline as it is meant: resolved, checked as a whole, nothing left to re-check.
 
+mod apply;
 mod archive;
 mod check;
 mod complete;
 mod derive;
+mod hook;
 mod notify;
 mod whole;
 
+pub use apply::{Apply, ApplyPiece};
 pub use archive::Archive;
 
 use crate::canonical::Exclusions;
@@ -20,6 +23,7 @@ use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
 
 pub use complete::{Proof, SideFile};
 pub use derive::{Base, Derived, Part, QUARTER, Query};
+pub use hook::{Added, AddedFrom, EventId, Hook, NoEvent, NoSecret, Taken};
 pub use notify::{Notify, Order, Piece, Reference, Template};
 
 /// A declared pipeline.
@@ -38,6 +42,8 @@ pub struct Pipeline {
     pub(crate) period: Option<Period>,
     pub(crate) archive: Option<Archive>,
     pub(crate) notify: Vec<Notify>,
+    pub(crate) hook: Option<Hook>,
+    pub(crate) apply: Vec<Apply>,
 }
 
 /// What a pipeline reads.
@@ -260,6 +266,16 @@ impl Pipeline {
         &self.notify
     }
 
+    /// How a sender's webhooks come in, if they do.
+    pub fn hook(&self) -> Option<&Hook> {
+        self.hook.as_ref()
+    }
+
+    /// What each newly inserted record brings about, in the transaction of its row.
+    pub fn applied(&self) -> &[Apply] {
+        &self.apply
+    }
+
     /// The fields that change per attempt.
     pub fn volatile(&self) -> &[String] {
         &self.volatile
@@ -280,6 +296,27 @@ impl Pipeline {
     #[must_use]
     pub fn quarantining(mut self) -> Self {
         self.on_bad = OnBad::Quarantine(Ceiling::Share(1.0));
+        self.source.format = None;
+        self.source.complete.clear();
+        self
+    }
+
+    /// The same pipeline for a quarantined record that somebody has corrected: as [`Pipeline::quarantining`], but a record that is
+    /// still bad fails, so that nothing is written and the entry stays.
+    #[must_use]
+    pub fn correcting(self) -> Self {
+        Self { on_bad: OnBad::Fail, ..self.quarantining() }
+    }
+
+    /// The same pipeline for events that arrive one by one: each is a JSON object by itself, whole as it is, and one that is bad is
+    /// all of its batch.
+    #[must_use]
+    pub fn of_events(mut self) -> Self {
+        if let OnBad::Quarantine(Ceiling::Share(share)) = self.on_bad
+            && share > 0.0
+        {
+            self.on_bad = OnBad::Quarantine(Ceiling::Share(1.0));
+        }
         self.source.format = None;
         self.source.complete.clear();
         self

@@ -167,6 +167,13 @@ impl RecordReader {
         self
     }
 
+    /// The same reader, which makes a digest also where the table has no column for it: to tell whether two deliveries say the same.
+    #[must_use]
+    pub fn digesting(mut self) -> Self {
+        self.wants_digest = true;
+        self
+    }
+
     /// The same reader, keeping each key's canonical bytes for [`RecordReader::last_identity`]. A copy for every record:
     /// for `key explain`, not for a batch.
     #[must_use]

@@ -39,3 +39,28 @@ pub enum Value<'a> {
     /// EWKB with SRID, little-endian.
     Geometry(Cow<'a, [u8]>),
 }
+
+impl Value<'_> {
+    /// The same value, free of the text that it was read from.
+    pub fn into_owned(self) -> Value<'static> {
+        let owned = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+        match self {
+            Self::Null => Value::Null,
+            Self::Text(text) => Value::Text(Cow::Owned(text.into_owned())),
+            Self::Integer(number) => Value::Integer(number),
+            Self::Decimal(Decimal { negative, digits, exponent }) => {
+                Value::Decimal(Decimal { negative, digits: Cow::Owned(digits.into_owned()), exponent })
+            }
+            Self::Float(number) => Value::Float(number),
+            Self::Boolean(is) => Value::Boolean(is),
+            Self::Date(days) => Value::Date(days),
+            Self::Timestamptz(micros) => Value::Timestamptz(micros),
+            Self::Timestamp(micros) => Value::Timestamp(micros),
+            Self::Uuid(bytes) => Value::Uuid(bytes),
+            Self::Bytes(bytes) => Value::Bytes(owned(bytes)),
+            Self::Json(text) => Value::Json(Cow::Owned(text.into_owned())),
+            Self::Array(items) => Value::Array(items.into_iter().map(Value::into_owned).collect()),
+            Self::Geometry(bytes) => Value::Geometry(owned(bytes)),
+        }
+    }
+}

@@ -95,7 +95,7 @@ impl Scheme {
     /// Where this sender puts the event's id; `None` where it must be declared.
     pub fn event_id(&self) -> Option<IdFrom> {
         match self {
-            Self::Standard { .. } => Some(IdFrom::Header(ID.to_owned())),
+            Self::Standard { .. } => Some(IdFrom::Standard),
             Self::GitHub => Some(IdFrom::Header(github::ID.to_owned())),
             Self::Stripe { .. } => Some(IdFrom::Field(stripe::ID.to_owned())),
             Self::Shopify => Some(IdFrom::Header(shopify::ID.to_owned())),
@@ -109,8 +109,8 @@ impl Scheme {
         match (self, id) {
             (Self::Bearer, _) => false,
             (_, IdFrom::Field(_)) => true,
-            (Self::Standard { .. }, IdFrom::Header(name)) => name.eq_ignore_ascii_case(ID),
-            (_, IdFrom::Header(_)) => false,
+            (Self::Standard { .. }, IdFrom::Standard) => true,
+            (_, IdFrom::Standard | IdFrom::Header(_)) => false,
         }
     }
 }

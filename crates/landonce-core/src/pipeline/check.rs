@@ -2,7 +2,7 @@
 
 use super::{
     Archive, Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError,
-    Rest, Source, Target, Write, derive, notify, whole,
+    Rest, Source, Target, Write, apply, derive, hook, notify, whole,
 };
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 use crate::spec::{
@@ -39,6 +39,15 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
     let derived = derive::resolve(spec.derive, &target)?;
     let archive = spec.archive.map(Archive::new).transpose()?;
     let notify = notify::resolve(spec.notify)?;
+    let hook = spec.hook.map(|hook| hook::resolve(hook, &identity, &target, &write)).transpose()?;
+    let apply = apply::resolve(&spec.apply)?;
+    if !apply.is_empty() && write.whole.is_some() {
+        return fault(
+            "apply",
+            "goes with `write.mode: insert_once` or `upsert`: it runs for each record that is new, and a run that speaks for a \
+             whole period or source has no such records",
+        );
+    }
     let pipeline = Pipeline {
         name,
         source,
@@ -51,6 +60,8 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
         period: None,
         archive,
         notify,
+        hook,
+        apply,
     };
     across(&pipeline)?;
     whole::across(&pipeline)?;

@@ -20,7 +20,8 @@ pub struct HookSpec {
     /// senders without one.
     #[serde(default)]
     pub event_id: Option<EventIdSpec>,
-    /// Fields that are added to the record, at its top level: `{delivery: event_id, event: {header: X-GitHub-Event}}`.
+    /// Fields that are added to the record, at its top level: `{delivery: event_id, event: {header: X-GitHub-Event}, amount: {field:
+    /// data.object.amount}}`.
     #[serde(default)]
     pub fields: BTreeMap<String, HookFieldSpec>,
     /// Requests that arrive together share a transaction, each with its own answer and its own failure; one transaction each
@@ -98,7 +99,7 @@ pub enum EncodingSpec {
 pub enum EventIdSpec {
     /// In a header.
     Header(String),
-    /// In a member of the body: a string, or a whole number.
+    /// In a member of the body, or deeper in it (`data.object.id`): a string, or a whole number.
     Field(String),
     /// Nowhere: events of equal content, less the `volatile` fields, are one.
     Content,
@@ -112,6 +113,9 @@ pub enum HookFieldSpec {
     EventId,
     /// A header's value, null where it isn't sent.
     Header(String),
+    /// What lies deeper in the body, the names joined by points: `data.object.amount`. As it is written there, null where there is
+    /// no such thing.
+    Field(String),
 }
 
 /// Requests that share a transaction.

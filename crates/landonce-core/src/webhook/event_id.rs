@@ -2,9 +2,10 @@
 
 use thiserror::Error;
 
+use super::standard::Names;
 use super::{Headers, Refusal};
 use crate::bad_record::BadRecord;
-use crate::json::{Kind, Tape};
+use crate::json::{Json, Kind, Tape};
 
 /// The longest id that is taken, in bytes.
 pub const LONGEST_ID: usize = 255;
@@ -12,9 +13,12 @@ pub const LONGEST_ID: usize = 255;
 /// Where the event's id is. Preset by [`super::Scheme::event_id`]; a pipeline may declare another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdFrom {
+    /// In the id's header of Standard Webhooks: of the set of names that the signature is taken from.
+    Standard,
     /// In a header; the case of its name doesn't matter.
     Header(String),
-    /// In a member of the body, which is a JSON object: a string, or a whole number as it is written. `1` and `"1"` are one id.
+    /// In a member of the body, which is a JSON object, or deeper in it: names joined by points. A string, or a whole number as it is
+    /// written; `1` and `"1"` are one id.
     Field(String),
 }
 
@@ -42,6 +46,7 @@ impl IdFrom {
     /// The event's id. For requests that are verified: it reads the body.
     pub fn read(&self, headers: &Headers<'_>, body: &[u8]) -> Result<String, NoId> {
         let id = match self {
+            Self::Standard => headers.one(Names::of(headers).id).map_err(NoId::Header)?.to_owned(),
             Self::Header(name) => headers.one(name).map_err(NoId::Header)?.to_owned(),
             Self::Field(name) => field(name, body)?,
         };
@@ -51,8 +56,9 @@ impl IdFrom {
 
 fn field(name: &str, body: &[u8]) -> Result<String, NoId> {
     let mut tape = Tape::default();
-    let value =
-        tape.scan(body).map_err(NoId::Body)?.member(name).ok_or_else(|| NoId::NoField(name.to_owned()))?;
+    let root = tape.scan(body).map_err(NoId::Body)?;
+    let found = name.split('.').try_fold(root, Json::member);
+    let value = found.ok_or_else(|| NoId::NoField(name.to_owned()))?;
     match value.kind() {
         Kind::Plain | Kind::Escaped => value.string().map(Into::into),
         // `1.0` and `1e0` would be other ids than `1`.
@@ -114,6 +120,17 @@ mod tests {
         assert!(read(&format!(r#"{{"id": "{}"}}"#, "a".repeat(255))).is_ok());
         for body in ["", "id=1", r#"{"id": 1, "id": 2}"#] {
             assert!(matches!(read(body), Err(NoId::Body(_))), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_field_may_lie_deeper_in_the_body() {
+        let read = |body: &str| IdFrom::Field("a.b.c".to_owned()).read(&Headers::default(), body.as_bytes());
+        assert_eq!(read(r#"{"c": 1, "a": {"c": 2, "b": {"c": "three"}}}"#).as_deref(), Ok("three"));
+        assert_eq!(read(r#"{"a": {"b": {"c": {}}}}"#), Err(NoId::Kind("a.b.c".to_owned())));
+        for body in [r#"{"a.b.c": 1}"#, r#"{"a": {"b": 1}}"#, r#"{"a": [{"b": {"c": 1}}]}"#, r#"{"a": null}"#]
+        {
+            assert_eq!(read(body), Err(NoId::NoField("a.b.c".to_owned())), "{body}");
         }
     }
 

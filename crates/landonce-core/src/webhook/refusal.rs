@@ -26,9 +26,9 @@ pub enum Refusal {
          for what drops it on the way"
     )]
     OnlySha1,
-    /// The id is empty, or holds a full stop: with that, two messages could share a signature.
-    #[error("the header `webhook-id` is empty or contains a full stop")]
-    Id,
+    /// The id is empty, or holds a full stop: with that, two messages could share a signature. Names the header.
+    #[error("the header `{0}` is empty or contains a full stop")]
+    Id(String),
     /// The timestamp isn't a whole number of seconds in plain digits. Names the header.
     #[error("the time in the header `{0}` must be Unix seconds in plain digits")]
     Timestamp(String),

@@ -5,6 +5,8 @@
 //! The headers are [`ID`], [`TIMESTAMP`] (Unix seconds) and [`SIGNATURE`]: a list of `v1,<base64>`, separated by spaces. Each is
 //! the HMAC-SHA256 of `id.timestamp.body`, byte for byte. While a secret is being replaced there are two, and the receiver takes
 //! a message when any fits any secret that it holds. Clocks and headers are the caller's.
+//!
+//! Svix, from which the standard comes, has its own names for the three, `svix-…`; these are taken where there is no [`ID`].
 
 use std::fmt;
 
@@ -22,6 +24,29 @@ pub const ID: &str = "webhook-id";
 pub const TIMESTAMP: &str = "webhook-timestamp";
 /// The header of the signatures.
 pub const SIGNATURE: &str = "webhook-signature";
+
+/// The names of the three headers: one set or the other, never some of each.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) id: &'static str,
+    timestamp: &'static str,
+    signature: &'static str,
+}
+
+const NAMES: Names = Names { id: ID, timestamp: TIMESTAMP, signature: SIGNATURE };
+const SVIX: Names = Names { id: "svix-id", timestamp: "svix-timestamp", signature: "svix-signature" };
+
+impl Names {
+    /// The set that counts in a request. The standard's own, unless only Svix's id is there.
+    pub(super) fn of(headers: &Headers<'_>) -> &'static Self {
+        if !headers.has(NAMES.id) && headers.has(SVIX.id) { &SVIX } else { &NAMES }
+    }
+}
+
+/// Whether a header of that name is the id of a message, by the standard's name or by Svix's.
+pub(crate) fn is_id(header: &str) -> bool {
+    [NAMES, SVIX].iter().any(|names| names.id.eq_ignore_ascii_case(header))
+}
 
 const PREFIX: &str = "whsec_";
 const VERSION: &str = "v1";
@@ -92,7 +117,8 @@ pub fn verify(
     now_secs: i64,
     tolerance_secs: u64,
 ) -> Result<(), Refusal> {
-    fits(secrets.iter(), &Message { id, timestamp, signatures, body }, now_secs, tolerance_secs)
+    let message = Message { names: &NAMES, id, timestamp, signatures, body };
+    fits(secrets.iter(), &message, now_secs, tolerance_secs)
 }
 
 /// What [`verify`] does, with the headers' texts from where they stand.
@@ -103,12 +129,15 @@ pub(super) fn check(
     now_secs: i64,
     tolerance_secs: u64,
 ) -> Result<(), Refusal> {
-    let [id, timestamp, signatures] = [headers.one(ID)?, headers.one(TIMESTAMP)?, headers.one(SIGNATURE)?];
-    let message = Message { id, timestamp, signatures, body };
+    let names = Names::of(headers);
+    let [id, timestamp, signatures] =
+        [headers.one(names.id)?, headers.one(names.timestamp)?, headers.one(names.signature)?];
+    let message = Message { names, id, timestamp, signatures, body };
     fits(secrets.iter().filter_map(Held::as_standard), &message, now_secs, tolerance_secs)
 }
 
 struct Message<'m> {
+    names: &'static Names,
     id: &'m str,
     timestamp: &'m str,
     signatures: &'m str,
@@ -121,12 +150,12 @@ fn fits<'s>(
     now_secs: i64,
     tolerance_secs: u64,
 ) -> Result<(), Refusal> {
-    let Message { id, timestamp, signatures, body } = *message;
+    let Message { names, id, timestamp, signatures, body } = *message;
     if id.is_empty() || id.contains('.') {
-        return Err(Refusal::Id);
+        return Err(Refusal::Id(names.id.to_owned()));
     }
-    in_time(TIMESTAMP, timestamp, now_secs, tolerance_secs)?;
-    let malformed = || Refusal::malformed(SIGNATURE, FORM);
+    in_time(names.timestamp, timestamp, now_secs, tolerance_secs)?;
+    let malformed = || Refusal::malformed(names.signature, FORM);
     let mut known = Vec::new();
     for one in signatures.split(' ') {
         let (version, signature) = one.split_once(',').ok_or_else(malformed)?;
@@ -135,7 +164,7 @@ fn fits<'s>(
         }
     }
     if known.is_empty() {
-        return Err(Refusal::NoKnownVersion(SIGNATURE.to_owned()));
+        return Err(Refusal::NoKnownVersion(names.signature.to_owned()));
     }
     let is_signed = secrets.any(|secret| {
         let mac = secret.mac(id, timestamp, body);
@@ -189,6 +218,28 @@ mod tests {
             pairs.retain(|pair| *pair != good[at]);
             assert_eq!(check(&held, &pairs), Err(Refusal::Missing(name.to_owned())));
         }
+    }
+
+    #[test]
+    fn svix_has_its_own_names_and_no_two_sets_are_mixed() {
+        let scheme = Scheme::Standard { tolerance_secs: 0 };
+        let held = [scheme.secret(SECRET).unwrap()];
+        let svix = [("Svix-Id", ID), ("Svix-Timestamp", "1614265330"), ("Svix-Signature", PUBLISHED)];
+        let read = |pairs: &[(&'static str, &'static str)]| {
+            let headers = pairs.iter().copied().collect();
+            let id = scheme.event_id().unwrap().read(&headers, BODY).ok();
+            (scheme.verify(&held, &headers, BODY, AT), id)
+        };
+        assert_eq!(read(&svix), (Ok(()), Some(ID.to_owned())));
+        let missing = |name: &str| Err(Refusal::Missing(name.to_owned()));
+        assert_eq!(read(&svix[..2]).0, missing("svix-signature"));
+        // An id that nobody has signed, beside one that is.
+        let other = [svix.as_slice(), &[("webhook-id", "msg_other")]].concat();
+        assert_eq!(read(&other), (missing(TIMESTAMP), Some("msg_other".to_owned())));
+        let both =
+            [("webhook-id", ID), ("webhook-timestamp", "1614265330"), ("webhook-signature", PUBLISHED)];
+        let both = [both.as_slice(), &[("svix-id", "msg_other")]].concat();
+        assert_eq!(read(&both), (Ok(()), Some(ID.to_owned())));
     }
 
     #[test]
@@ -252,9 +303,10 @@ mod tests {
     fn two_messages_never_share_a_signature_by_a_full_stop() {
         let held = secrets(&[SECRET]);
         let signed = sign(&held, "a.1614265330", AT, b"x");
+        let no_id = Err(Refusal::Id(super::ID.to_owned()));
         assert_eq!(signed, sign(&held, "a", AT, b"1614265330.x"), "that is why");
-        assert_eq!(verify(&held, "a.1614265330", "1614265330", &signed, b"x", AT, 0), Err(Refusal::Id));
-        assert_eq!(verify(&held, "", "1614265330", &signed, b"x", AT, 0), Err(Refusal::Id));
+        assert_eq!(verify(&held, "a.1614265330", "1614265330", &signed, b"x", AT, 0), no_id);
+        assert_eq!(verify(&held, "", "1614265330", &signed, b"x", AT, 0), no_id);
     }
 
     #[test]
