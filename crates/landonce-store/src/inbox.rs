@@ -8,6 +8,8 @@ use landonce_core::outcome::Outcome;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use crate::error::{Error, Result};
+
 /// The key of an inbox row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InboxKey(pub [u8; 32]);
@@ -24,6 +26,19 @@ impl InboxKey {
     }
 }
 
+/// What a batch of one record is about: the first sixteen bytes of a SHA-256 over the length-prefixed pipeline name and the record's
+/// key. By it the events of a record are found.
+pub fn subject(pipeline: &str, key: &[u8; 32]) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    for part in [pipeline.as_bytes(), key] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    let whole: [u8; 32] = hash.finalize().into();
+    let [first @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = whole;
+    first
+}
+
 /// A delivery that wants in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -31,18 +46,32 @@ pub struct Claim {
     pub pipeline: String,
     /// The sender's batch id, or the hex SHA-256 of the payload's bytes.
     pub batch_id: String,
-    /// SHA-256 of the payload's bytes.
+    /// SHA-256 of the payload's bytes; of an event its content digest, so that another spelling is no other event.
     pub digest: [u8; 32],
     /// The run that delivers it.
     pub run_id: Uuid,
     /// Where it came from, for `status`: a file name, `stdin`, a URL without secrets.
     pub source: String,
+    /// Which record it is about ([`subject`]), when it is an event.
+    pub subject: Option<[u8; 16]>,
 }
 
 impl Claim {
     /// The inbox row's key.
     pub fn key(&self) -> InboxKey {
         InboxKey::of(&self.pipeline, &self.batch_id)
+    }
+
+    /// Fails on what no store's text can hold.
+    pub(crate) fn has_only_text(&self) -> Result<()> {
+        let texts =
+            [("pipeline's name", &self.pipeline), ("batch id", &self.batch_id), ("source", &self.source)];
+        match texts.iter().find(|(_, text)| text.contains('\0')) {
+            Some((what, _)) => {
+                Err(Error::refused(format!("the {what} holds U+0000, which no database text can hold")))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The transaction seam of landonce: the only crate that knows a database's dialect.
 //!
 //! - [`seam`] is the contract, verb by verb; [`inbox`], [`ledger`], [`due`] and [`quarantine`] are the nouns it speaks of.
+//! - [`reads`]: what people look at afterwards.
 //! - [`outbox`]: messages about changes, and the verbs of those who deliver them.
 //! - [`repair`] is the other contract: how rows that should not be there are marked, written down and deleted.
 //! - `sqlite/` and `postgres/` keep it, with mirrored files: know one, know both.
@@ -15,6 +16,7 @@ pub mod ledger;
 pub mod outbox;
 pub mod postgres;
 pub mod quarantine;
+pub mod reads;
 pub mod repair;
 pub mod seam;
 pub mod sqlite;

@@ -11,11 +11,13 @@
 //! pooler in transaction mode can stand in between.
 
 mod address;
+mod apply;
 mod catalog;
 mod connect;
 mod derive;
 mod due;
 mod errors;
+mod events;
 mod facts;
 mod held;
 mod inbox;
@@ -29,6 +31,7 @@ mod outbox;
 mod quarantine;
 mod quote;
 mod reach;
+mod reads;
 mod render;
 mod repair;
 mod report;
@@ -46,6 +49,7 @@ use tokio_postgres::{Client, GenericClient};
 use uuid::Uuid;
 
 pub use connect::Database;
+pub use events::Way;
 pub use joined::Joined;
 pub use migrate::{create_target_sql, setup_sql};
 pub use reach::Reach;
@@ -78,6 +82,8 @@ pub struct Session {
     options: Options,
     /// BEGIN was sent and neither COMMIT nor ROLLBACK was answered.
     is_begun: bool,
+    /// Every statement since BEGIN has been answered without an error.
+    is_sound: bool,
     held: Held,
 }
 
@@ -89,12 +95,19 @@ impl std::fmt::Debug for Session {
 
 impl Session {
     fn new(client: Client, lost: Lost, options: Options) -> Self {
-        Self { client, lost, options, is_begun: false, held: Held::default() }
+        Self { client, lost, options, is_begun: false, is_sound: false, held: Held::default() }
     }
 
     /// Begins a transaction, with more settings of its own (`; SET LOCAL …`).
     async fn begin_with(&mut self, access: Access, settings: &str) -> Result<()> {
+        let sql = self.beginning(access, settings);
+        self.is_begun = true;
+        self.link().batch("beginning a transaction", &sql).await
+    }
+
+    fn beginning(&mut self, access: Access, settings: &str) -> String {
         self.held = Held::new(access);
+        self.is_sound = false;
         // Whoever let go of a verb half way has left a transaction open.
         let mut sql = if self.is_begun { "ROLLBACK; ".to_owned() } else { String::new() };
         sql.push_str("BEGIN ISOLATION LEVEL READ COMMITTED");
@@ -102,8 +115,7 @@ impl Session {
             sql.push_str(&self.options.set_local());
         }
         sql.push_str(settings);
-        self.is_begun = true;
-        self.link().batch("beginning a transaction", &sql).await
+        sql
     }
 
     fn link(&self) -> Link<'_> {
@@ -216,6 +228,8 @@ impl Connection for Session {
     }
 
     fn work(&mut self) -> Joined<'_> {
+        // What becomes of its verbs isn't seen here.
+        self.is_sound = false;
         Joined::lent(Link { client: &self.client, lost: self.lost.clone() }, &mut self.held)
     }
 
@@ -224,7 +238,8 @@ impl Connection for Session {
         self.held = Held::default();
         // COMMIT of a transaction that has failed is answered with ROLLBACK and without an error: a statement before it, in
         // the same message, fails there, and then COMMIT isn't looked at.
-        let committed = self.client.batch_execute("SELECT 1; COMMIT").await;
+        let sql = if self.is_sound { "COMMIT" } else { "SELECT 1; COMMIT" };
+        let committed = self.client.batch_execute(sql).await;
         let doing = "committing";
         match committed {
             Ok(()) => {

@@ -17,14 +17,18 @@
 //! Every store passes the one conformance suite in `tests/it/`; a difference is a listed skip with a reason.
 
 mod derives;
+mod events;
 mod notices;
 
+use std::time::Duration;
+
 use landonce_core::outcome::Outcome;
+use landonce_core::pipeline::Apply;
 use landonce_core::plan::{StageColumn, TableName, TablePlan, TableShape};
 use landonce_core::value::Value;
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::held::{Hold, State};
 use crate::inbox::{Claim, Claimed, InboxKey, Settled};
 use crate::ledger::{Entry, Failure, Load};
@@ -32,6 +36,7 @@ use crate::outbox::Message;
 use crate::quarantine::BadRow;
 
 pub use derives::{Applied, Compared, Computed, Derives, Difference, Fault, Look};
+pub use events::{Arrival, Arrived, EXPECTED, Events, Fate, Told};
 pub use notices::Notices;
 
 /// Where and how to write: a transaction that writes, or one that the database itself keeps from writing.
@@ -116,6 +121,18 @@ pub trait Connection {
     async fn rollback(&mut self);
 }
 
+/// Values of a row as text, NULL as `None`.
+pub type Row = Vec<Option<String>>;
+
+/// Why [`Work::bring_about`] has stopped.
+#[derive(Debug)]
+pub struct Unapplied {
+    /// The index of the row at which it failed.
+    pub at: usize,
+    /// What the database said.
+    pub error: Error,
+}
+
 /// Rows on their way to the database, in the store's own wire form. Filled on any thread, sent on the connection's.
 pub trait Rows: Send + 'static {
     /// Appends one row. The values are those of the columns the rows were made for, in order; [`StageColumn::Key`] takes
@@ -148,6 +165,10 @@ pub trait Work: Derives + Notices {
 
     /// Inserts the inbox row, or finds the one that is there. A concurrent twin waits here until the first has ended.
     async fn claim(&mut self, claim: &Claim) -> Result<Claimed>;
+
+    /// [`Work::claim`], which waits for a twin at most so long where the store lets several write at once, and then fails with 55P03. The
+    /// transaction can only be rolled back then.
+    async fn claim_within(&mut self, claim: &Claim, wait: Duration) -> Result<Claimed>;
 
     /// Makes the temporary stage for a plan, private to this connection and gone with the transaction.
     async fn open_stage(&mut self, plan: &TablePlan) -> Result<()>;
@@ -203,8 +224,8 @@ pub trait Work: Derives + Notices {
     /// Keeps bad records whole, once however often delivered. Returns how many were not there before.
     async fn keep_bad(&mut self, rows: &[BadRow<'_>]) -> Result<u64>;
 
-    /// Marks quarantined records as landed by this run.
-    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()>;
+    /// Marks quarantined records as landed by this run. Returns how many of them were open until now.
+    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<u64>;
 
     /// What the ledger has of a period, seen from inside the transaction.
     async fn period(&mut self, pipeline: &str, label: &str) -> Result<Option<Entry>>;
@@ -216,6 +237,16 @@ pub trait Work: Derives + Notices {
 
     /// Says what has become of a held payload that lands now. False when it isn't held.
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool>;
+
+    /// Runs a statement of the user's once for each of these rows, in their order: values of the plan's `columns`, for the statement's
+    /// parameters. Returns how many rows each run has changed.
+    async fn bring_about(
+        &mut self,
+        plan: &TablePlan,
+        apply: &Apply,
+        columns: &[usize],
+        rows: &[Row],
+    ) -> Result<Vec<u64>, Unapplied>;
 
     /// Enqueues messages that the outbox doesn't have yet, in their order. Returns how many those were.
     async fn enqueue(&mut self, messages: &[Message]) -> Result<u64>;

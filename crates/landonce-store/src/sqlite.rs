@@ -10,11 +10,13 @@
 //! The seam is async and SQLite isn't: the verbs block, and their futures are ready at once. Whoever calls them does so on
 //! a thread that may block.
 
+mod apply;
 mod catalog;
 mod connect;
 mod derive;
 mod due;
 mod errors;
+mod events;
 mod fold;
 mod functions;
 mod held;
@@ -25,6 +27,7 @@ mod migrate;
 mod notices;
 mod outbox;
 mod quarantine;
+mod reads;
 mod render;
 mod repair;
 mod report;
@@ -37,6 +40,7 @@ use landonce_core::plan::{TableName, TablePlan, TableShape};
 use uuid::Uuid;
 
 pub use connect::Database;
+pub use events::Way;
 pub use joined::Joined;
 pub use migrate::{create_target_sql, migrate, setup_sql};
 pub use rows::{BoundRows, MakesRows};

@@ -1,4 +1,4 @@
--- What people have done by hand: who, what, to which thing, and how it ended. One row an action, never changed.
+-- The actions that people have taken by hand: who, what, to which thing, and how it ended. One row an action, never changed.
 CREATE TABLE IF NOT EXISTS landonce.action (
   id uuid PRIMARY KEY,
   at timestamptz NOT NULL DEFAULT clock_timestamp(),

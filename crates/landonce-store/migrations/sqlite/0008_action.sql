@@ -1,4 +1,4 @@
--- What people have done by hand: who, what, to which thing, and how it ended. One row an action, never changed.
+-- The actions that people have taken by hand: who, what, to which thing, and how it ended. One row an action, never changed.
 CREATE TABLE IF NOT EXISTS landonce_action (
   id TEXT NOT NULL PRIMARY KEY,
   at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),

@@ -97,6 +97,21 @@ impl Database {
         self
     }
 
+    /// Plans each prepared statement once for all of a connection's executions: for short statements that come again and again, whose
+    /// planning costs as much as they do. It goes with the connection's start, and so does the [`Database::lock_timeout`], so that a
+    /// statement needs no transaction around it for that, and nothing is left on a server connection that a pooler hands on; a pooler
+    /// that refuses it does so with 08P01.
+    #[must_use]
+    pub fn planning_once(mut self) -> Self {
+        let mut options = self.config.get_options().map(str::to_owned).unwrap_or_default();
+        options.push_str(" -c plan_cache_mode=force_generic_plan");
+        if let Some(limit) = self.options.lock_timeout.take() {
+            options.push_str(&format!(" -c lock_timeout={}", limit.as_millis().max(1)));
+        }
+        self.config.options(options.trim_start());
+        self
+    }
+
     /// The longest that one statement of a batch runs. No limit of landonce's own unless set.
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {

@@ -2,6 +2,8 @@
 //!
 //! The unique index does the waiting: a twin's INSERT stands still until the first transaction has ended.
 
+use std::time::Duration;
+
 use landonce_core::outcome::Outcome;
 use landonce_core::retry::Code;
 use tokio_postgres::Row;
@@ -18,8 +20,8 @@ pipeline, batch_id, batch_digest, run_id, source, outcome::text,
        to_char(settled_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')";
 
 const CLAIM: &str = "\
-INSERT INTO landonce.inbox (key, pipeline, batch_id, batch_digest, run_id, source)
-VALUES ($1, $2, $3, $4, $5, $6)
+INSERT INTO landonce.inbox (key, pipeline, batch_id, batch_digest, run_id, source, subject)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (key) DO NOTHING";
 
 const SETTLE: &str = "\
@@ -32,14 +34,9 @@ const MOST_CLAIMS: u32 = 5;
 /// Inserts the inbox row, or finds the one that is there.
 pub(super) async fn claim(link: &Link<'_>, claim: &Claim) -> Result<Claimed> {
     let doing = format!("claiming batch {}", landonce_core::bad_record::shorten(&claim.batch_id));
-    for (what, text) in
-        [("pipeline's name", &claim.pipeline), ("batch id", &claim.batch_id), ("source", &claim.source)]
-    {
-        if text.contains('\0') {
-            return Err(Error::refused(format!("the {what} holds U+0000, which no database text can hold")));
-        }
-    }
+    claim.has_only_text()?;
     let key = claim.key();
+    let subject = claim.subject.map(Uuid::from_bytes);
     let (key_bytes, digest) = (key.0.as_slice(), claim.digest.as_slice());
     for _ in 0..MOST_CLAIMS {
         let inserted = link
@@ -53,6 +50,7 @@ pub(super) async fn claim(link: &Link<'_>, claim: &Claim) -> Result<Claimed> {
                     (&digest, Pg::BYTEA),
                     (&claim.run_id, Pg::UUID),
                     (&claim.source, Pg::TEXT),
+                    (&subject, Pg::UUID),
                 ],
             )
             .await
@@ -67,6 +65,17 @@ pub(super) async fn claim(link: &Link<'_>, claim: &Claim) -> Result<Claimed> {
     Err(Error::refused(format!(
         "{doing}: the inbox row comes and goes; does something delete from landonce.inbox?"
     )))
+}
+
+/// [`claim`], with a limit to waiting for a twin. Only the claim has it: other locks are waited for as before.
+pub(super) async fn claim_within(link: &Link<'_>, of: &Claim, wait: Duration) -> Result<Claimed> {
+    let doing = "limiting the wait for a claim";
+    let within = format!("{}ms", wait.as_millis().max(1));
+    let sql = "SELECT current_setting('lock_timeout'), set_config('lock_timeout', $1, true)";
+    let before: String = link.one(doing, sql, &[(&within, Pg::TEXT)]).await?.get(0);
+    let claimed = claim(link, of).await?;
+    link.one(doing, "SELECT set_config('lock_timeout', $1, true)", &[(&before, Pg::TEXT)]).await?;
+    Ok(claimed)
 }
 
 /// One look, without a lock. `None` also when there is no inbox.

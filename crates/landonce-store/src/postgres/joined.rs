@@ -1,6 +1,9 @@
 //! The verbs of a batch on a transaction that is open already: the session's own, or a caller's.
 
+use std::time::Duration;
+
 use landonce_core::outcome::Outcome;
+use landonce_core::pipeline::Apply;
 use landonce_core::plan::{StageColumn, TablePlan};
 use landonce_core::retry::Code;
 use tokio_postgres::GenericClient;
@@ -9,14 +12,16 @@ use uuid::Uuid;
 use super::link::Link;
 use super::rows::{CopyRows, MakesRows};
 use super::stage::{self, Open};
-use super::{facts, held, inbox, ledger, outbox, quarantine, write};
+use super::{apply, facts, held, inbox, ledger, outbox, quarantine, write};
 use crate::error::{Error, Result};
 use crate::held::State;
 use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
 use crate::outbox::Message;
 use crate::quarantine::BadRow;
-use crate::seam::{Access, Classified, Folded, Refused, SameContent, Survey, Todo, Work, Written};
+use crate::seam::{
+    Access, Classified, Folded, Refused, Row, SameContent, Survey, Todo, Unapplied, Work, Written,
+};
 
 /// The verbs inside a transaction.
 ///
@@ -122,6 +127,10 @@ impl Work for Joined<'_> {
         inbox::claim(self.writing().await?, claim).await
     }
 
+    async fn claim_within(&mut self, claim: &Claim, wait: Duration) -> Result<Claimed> {
+        inbox::claim_within(self.writing().await?, claim, wait).await
+    }
+
     async fn open_stage(&mut self, plan: &TablePlan) -> Result<()> {
         let is_joined = matches!(self.held, Hold::Own(_));
         self.close_stage().await?;
@@ -214,7 +223,7 @@ impl Work for Joined<'_> {
         quarantine::keep(self.writing().await?, rows).await
     }
 
-    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
+    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<u64> {
         quarantine::resolve(self.writing().await?, ids, run_id).await
     }
 
@@ -228,6 +237,17 @@ impl Work for Joined<'_> {
 
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
         held::decide(self.writing().await?, key, state, run_id).await
+    }
+
+    async fn bring_about(
+        &mut self,
+        plan: &TablePlan,
+        apply: &Apply,
+        columns: &[usize],
+        rows: &[Row],
+    ) -> Result<Vec<u64>, Unapplied> {
+        let link = self.writing().await.map_err(|error| Unapplied { at: 0, error })?;
+        apply::apply(link, plan, apply, columns, rows).await
     }
 
     async fn enqueue(&mut self, messages: &[Message]) -> Result<u64> {

@@ -89,15 +89,14 @@ async fn keep_some(link: &Link<'_>, rows: &[BadRow<'_>]) -> Result<u64> {
     Ok(kept + link.execute(doing, REOPEN, params).await.map_err(without_tables)?)
 }
 
-/// Marks records as landed by a run.
-pub(super) async fn resolve(link: &Link<'_>, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
+/// Marks records as landed by a run. Returns how many were open.
+pub(super) async fn resolve(link: &Link<'_>, ids: &[[u8; 32]], run_id: Uuid) -> Result<u64> {
     if ids.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     let ids: Vec<&[u8]> = ids.iter().map(<[u8; 32]>::as_slice).collect();
     let params: Params<'_> = &[(&ids, Pg::BYTEA_ARRAY), (&run_id, Pg::UUID)];
-    link.execute("marking quarantined records as landed", RESOLVE, params).await.map_err(without_tables)?;
-    Ok(())
+    link.execute("marking quarantined records as landed", RESOLVE, params).await.map_err(without_tables)
 }
 
 /// A field's path comes from the record itself, and can hold the very character that makes it bad.

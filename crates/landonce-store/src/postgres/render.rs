@@ -8,6 +8,7 @@
 //! clash with them or shadow another.
 
 mod derive;
+mod events;
 mod history;
 mod notices;
 mod scope;
@@ -26,8 +27,10 @@ use super::wire::Wire;
 use crate::error::Result;
 
 pub(super) use derive::analyze_derived;
+pub(super) use events::{GIVEN, Given, RESTATE, Wants, look_up_all};
 pub(super) use notices::{close_changes, fetch_changes, kind};
 pub(super) use stage::{class, close_cursor, count_todo, fetch};
+pub(super) use tables::sql_type;
 
 /// The stage: what the batch says of each record.
 pub(super) const STAGE: &str = "pg_temp.landonce_stage";

@@ -287,6 +287,11 @@ impl Catalog {
         self.shape
     }
 
+    /// Whether an index leads to rows by this column.
+    pub(super) fn has_index_on(&self, column: &str) -> bool {
+        self.indexes.iter().any(|index| !index.is_partial && index.begins_with(&[column]))
+    }
+
     /// What a plan for this table needs. Fails where SQLite can't do what the plan wants.
     pub(super) fn facts(&self, connection: &Connection, plan: &TablePlan) -> Result<Facts> {
         let table = &self.shape.table;

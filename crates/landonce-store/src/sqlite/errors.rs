@@ -39,6 +39,13 @@ pub(super) fn failed(error: rusqlite::Error, doing: &str) -> Error {
     }
 }
 
+/// An error of the driver in its own words, for whoever says what was being done.
+pub(super) fn said(error: rusqlite::Error) -> Error {
+    let error = failed(error, "");
+    let message = error.message.trim_start_matches(": ").to_owned();
+    Error { message, ..error }
+}
+
 /// The phase of a failed COMMIT. SQLite answers every COMMIT, but after a failed write or sync the answer isn't worth much.
 pub(super) fn commit_phase(error: &Error) -> Phase {
     match error.code {

@@ -20,6 +20,9 @@ INSERT INTO main.landonce_inbox (key, pipeline, batch_id, batch_digest, run_id, 
 VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (key) DO NOTHING";
 
+const ABOUT: &str =
+    "INSERT INTO main.landonce_subject (subject, inbox) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+
 const SETTLE: &str = "\
 UPDATE main.landonce_inbox SET outcome = ?2, settled_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')
 WHERE key = ?1 AND outcome IS NULL";
@@ -27,13 +30,7 @@ WHERE key = ?1 AND outcome IS NULL";
 /// Inserts the inbox row, or finds the one that is there.
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> Result<Claimed> {
     let doing = format!("claiming batch {}", shorten(&claim.batch_id));
-    for (what, text) in
-        [("pipeline's name", &claim.pipeline), ("batch id", &claim.batch_id), ("source", &claim.source)]
-    {
-        if text.contains('\0') {
-            return Err(Error::refused(format!("the {what} holds U+0000, which no store takes")));
-        }
-    }
+    claim.has_only_text()?;
     with_tables(connection, &doing)?;
     let key = claim.key();
     let insert = || {
@@ -47,12 +44,22 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Result<Claimed> {
         ])
     };
     if insert().map_err(during(&doing))? == 1 {
+        about(connection, claim).map_err(during(&doing))?;
         return Ok(Claimed::New);
     }
     match find(connection, &key).map_err(during(&doing))? {
         Some(row) => row.settled().map(Claimed::Found),
         None => Err(Error::refused(format!("{doing}: the inbox row vanished in our own transaction"))),
     }
+}
+
+/// Remembers which record a claimed event is about.
+pub(super) fn about(connection: &Connection, claim: &Claim) -> rusqlite::Result<()> {
+    if let Some(subject) = claim.subject {
+        let mut insert = connection.prepare_cached(ABOUT)?;
+        insert.execute(params![subject, claim.key().0])?;
+    }
+    Ok(())
 }
 
 /// One look, without a lock that anybody would wait for. `None` also when there is no inbox.

@@ -1,20 +1,25 @@
 //! The verbs of a batch on a transaction that is open already: the session's own, or a caller's.
 
+use std::time::Duration;
+
 use landonce_core::outcome::Outcome;
+use landonce_core::pipeline::Apply;
 use landonce_core::plan::{StageColumn, TablePlan};
 use rusqlite::Connection;
 use uuid::Uuid;
 
 use super::rows::{self, BoundRows, MakesRows};
 use super::stage::{self, Open};
-use super::{held, inbox, ledger, outbox, quarantine, sameness, write};
+use super::{apply, held, inbox, ledger, outbox, quarantine, sameness, write};
 use crate::error::{Error, Result};
 use crate::held::State;
 use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
 use crate::outbox::Message;
 use crate::quarantine::BadRow;
-use crate::seam::{Access, Classified, Folded, Refused, SameContent, Survey, Todo, Work, Written};
+use crate::seam::{
+    Access, Classified, Folded, Refused, Row, SameContent, Survey, Todo, Unapplied, Work, Written,
+};
 
 /// The verbs inside a transaction.
 ///
@@ -103,6 +108,11 @@ impl Work for Joined<'_> {
         inbox::claim(self.writing()?, claim)
     }
 
+    async fn claim_within(&mut self, claim: &Claim, _: Duration) -> Result<Claimed> {
+        // Whoever is in here is the only one who writes.
+        inbox::claim(self.writing()?, claim)
+    }
+
     async fn open_stage(&mut self, plan: &TablePlan) -> Result<()> {
         let connection = self.connection;
         let held = self.held();
@@ -186,7 +196,7 @@ impl Work for Joined<'_> {
         quarantine::keep(self.writing()?, rows)
     }
 
-    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
+    async fn resolve_bad(&mut self, ids: &[[u8; 32]], run_id: Uuid) -> Result<u64> {
         quarantine::resolve(self.writing()?, ids, run_id)
     }
 
@@ -200,6 +210,17 @@ impl Work for Joined<'_> {
 
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
         held::decide(self.writing()?, key, state, run_id)
+    }
+
+    async fn bring_about(
+        &mut self,
+        plan: &TablePlan,
+        apply: &Apply,
+        columns: &[usize],
+        rows: &[Row],
+    ) -> Result<Vec<u64>, Unapplied> {
+        let connection = self.writing().map_err(|error| Unapplied { at: 0, error })?;
+        apply::apply(connection, plan, apply, columns, rows)
     }
 
     async fn enqueue(&mut self, messages: &[Message]) -> Result<u64> {

@@ -143,7 +143,7 @@ fn key_text(key: ValueRef<'_>, form: KeyForm) -> String {
 }
 
 /// A cell as JSON. What isn't what its column is for (somebody else wrote it) is a text, or the number that it is.
-fn write_value(cell: ValueRef<'_>, ty: &Type, tape: &mut Tape, out: &mut String) {
+pub(super) fn write_value(cell: ValueRef<'_>, ty: &Type, tape: &mut Tape, out: &mut String) {
     match cell {
         ValueRef::Null => out.push_str("null"),
         ValueRef::Integer(number) => match ty {

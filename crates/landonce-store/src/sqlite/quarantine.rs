@@ -48,15 +48,16 @@ pub(super) fn keep(connection: &Connection, rows: &[BadRow<'_>]) -> Result<u64> 
     insert().map_err(during(doing))
 }
 
-/// Marks records as landed by a run; those that are marked keep their mark.
-pub(super) fn resolve(connection: &Connection, ids: &[[u8; 32]], run_id: Uuid) -> Result<()> {
+/// Marks records as landed by a run; those that are marked keep their mark. Returns how many were open.
+pub(super) fn resolve(connection: &Connection, ids: &[[u8; 32]], run_id: Uuid) -> Result<u64> {
     let doing = "marking quarantined records as landed";
     let update = || {
         let mut statement = connection.prepare_cached(RESOLVE)?;
+        let mut marked = 0;
         for id in ids {
-            statement.execute(params![id, run_id.hyphenated().to_string()])?;
+            marked += statement.execute(params![id, run_id.hyphenated().to_string()])?;
         }
-        Ok(())
+        Ok(marked as u64)
     };
     update().map_err(during(doing))
 }

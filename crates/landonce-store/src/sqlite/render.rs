@@ -6,6 +6,7 @@
 //! statement is run with.
 
 mod derive;
+mod events;
 mod history;
 mod notices;
 mod scope;
@@ -21,6 +22,7 @@ use super::functions::{DECIMAL_CMP, JSON_EQ, MERGE};
 use crate::error::{Error, Result};
 
 pub(super) use derive::drop_derived;
+pub(super) use events::{CLAIM, RESTATE};
 pub(super) use tables::drop_stage;
 
 /// The stage: what the batch says of each record.

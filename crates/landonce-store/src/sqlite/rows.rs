@@ -258,7 +258,7 @@ impl Cells {
 }
 
 /// A value in SQLite's classes. A key's UUID is its sixteen bytes; a column's is text that a person can read.
-fn cell<'v>(value: &'v Value<'_>, is_key: bool, scratch: &'v mut String) -> ValueRef<'v> {
+pub(super) fn cell<'v>(value: &'v Value<'_>, is_key: bool, scratch: &'v mut String) -> ValueRef<'v> {
     scratch.clear();
     match value {
         Value::Null => return ValueRef::Null,

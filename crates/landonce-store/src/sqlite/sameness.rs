@@ -55,6 +55,17 @@ pub(super) fn same_content(connection: &Connection, open: &Open, samples: usize)
     read().map_err(during("looking for equal content under other ids"))
 }
 
+/// The key of a stored row with this digest.
+pub(super) fn stored(
+    connection: &Connection,
+    sql: &str,
+    plan: &TablePlan,
+    digest: ValueRef<'_>,
+) -> Result<Option<String>> {
+    let look = || key(&mut connection.prepare_cached(sql)?, plan, digest);
+    look().map_err(during("looking for equal content under other ids"))
+}
+
 /// The first row's identity as text; `None` when there is no row.
 fn key(
     statement: &mut CachedStatement<'_>,

@@ -7,6 +7,7 @@ pub(crate) mod absent;
 mod bench;
 pub(crate) mod deletes;
 pub(crate) mod derives;
+pub(crate) mod events;
 pub(crate) mod held;
 pub(crate) mod inbox;
 pub(crate) mod ledger;
@@ -14,6 +15,7 @@ pub(crate) mod names;
 pub(crate) mod notices;
 pub(crate) mod outbox;
 pub(crate) mod quarantine;
+pub(crate) mod reads;
 pub(crate) mod refused;
 pub(crate) mod repairs;
 pub(crate) mod repeats;
@@ -40,6 +42,9 @@ macro_rules! every_promise {
                 an_older_delete_is_stale, a_delete_of_the_same_version_deletes;
             derives: the_old_and_the_new_values_of_what_changes_are_told, a_mark_goes_with_its_transaction_and_is_taken_once,
                 a_period_is_applied_as_the_difference_that_it_is, rows_that_can_not_be_a_periods_are_told;
+            events: events_share_a_transaction_and_each_is_claimed_once, events_are_told_apart_by_the_guard_of_batches,
+                an_event_that_is_there_is_left_alone, claims_are_settled_anew_in_their_transaction,
+                what_the_short_way_can_not_do_goes_the_long_way, a_refused_event_is_its_own_failure;
             held: a_held_payload_is_kept_to_the_byte_and_once, a_decision_drops_the_payload, a_decision_goes_with_its_transaction,
                 what_was_let_in_is_held_again_and_what_was_rejected_stays, a_look_for_held_runs_needs_no_tables,
                 earlier_loads_come_newest_first_back_to_a_release, an_assertion_is_asked_and_writes_nothing;
@@ -58,6 +63,9 @@ macro_rules! every_promise {
                 the_depth_counts_what_is_pending_and_dead, pruning_takes_what_was_done_with_long_ago,
                 a_look_at_the_outbox_needs_no_tables, two_at_once_lease_each_message_once_and_in_order;
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
+            reads: batches_come_page_by_page_newest_first, figures_are_sums_by_the_hour, events_are_found_by_what_they_are_about,
+                what_waits_is_counted_by_pipeline, rows_are_found_by_key_by_columns_and_by_run, what_was_done_by_hand_is_kept_once,
+                without_tables_there_is_nothing_to_look_at;
             refused: a_check_names_the_row_and_the_others_land, another_unique_index_protects_its_row,
                 a_foreign_key_names_the_row, a_missing_value_names_its_column, all_rows_may_be_refused;
             repairs: copies_are_marked_and_two_nulls_are_equal, a_look_can_not_delete, deleted_rows_come_back_by_the_script,

@@ -16,6 +16,9 @@ pub enum Fault {
     /// The server gets the COMMIT and its answer arrives, but isn't passed on; both sides are cut. Doesn't fire at a
     /// COMMIT that the server refuses.
     CutAfterCommit,
+    /// The server gets a statement whose text has this in it, does it and, outside a transaction, commits it; where its answer ends,
+    /// both sides are cut.
+    CutAfterStatement(String),
     /// Both sides are cut before the server gets the n-th statement from now, counted from 1 over all connections: to
     /// sweep over every statement of a run until it no longer fires.
     CutAtStatement(u64),
@@ -115,6 +118,8 @@ pub(super) enum Order {
     Cut,
     /// Cut when the commit is answered.
     CutAtAnswer(Charge),
+    /// Cut when the answer ends.
+    CutAtEnd(Charge),
     /// Answer with this SQLSTATE.
     Refuse(String),
     /// Forward nothing until resumed.
@@ -178,6 +183,7 @@ impl Faults {
         let charge = Charge { rule };
         Some(match fault {
             Fault::CutAfterCommit => Order::CutAtAnswer(charge),
+            Fault::CutAfterStatement(_) => Order::CutAtEnd(charge),
             Fault::StallRequest(_) => Order::StallRequest(charge),
             Fault::StallAnswer(_) => Order::StallAnswer(charge),
             at_once => {
@@ -232,6 +238,7 @@ impl Loaded {
             }
             (
                 Fault::RefuseStatement { matching, .. }
+                | Fault::CutAfterStatement(matching)
                 | Fault::StallRequest(matching)
                 | Fault::StallAnswer(matching),
                 Seen::Statement { text, .. },

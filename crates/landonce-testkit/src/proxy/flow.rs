@@ -17,6 +17,8 @@ use super::frame::Frame;
 pub(super) enum Edit {
     /// Cut the connection when a COMMIT's completion comes.
     CutAtCommit(Charge),
+    /// Cut the connection at the answer's end.
+    CutAtEnd(Charge),
     /// Stop when a completion or an error comes.
     Stall(Charge),
     /// Put this frame in the place of the server's error.
@@ -125,6 +127,7 @@ impl State {
             }
             match edit {
                 Edit::HideReady => passing = Passing::Hide,
+                Edit::CutAtEnd(charge) => passing = Passing::Cut(charge),
                 Edit::CutAtCommit(charge) | Edit::Stall(charge) => unused.push(charge),
                 Edit::ReplaceError(_) | Edit::HideCompletion => {}
             }
@@ -142,7 +145,7 @@ impl Edit {
             Self::Stall(_) => matches!(frame.tag, b'C' | b'I' | b's' | b'E' | b'G' | b'H'),
             Self::ReplaceError(_) => frame.tag == b'E',
             Self::HideCompletion => matches!(frame.tag, b'C' | b'N'),
-            Self::HideReady => false,
+            Self::HideReady | Self::CutAtEnd(_) => false,
         }
     }
 }

@@ -139,6 +139,10 @@ impl<'a> Requests<'a> {
                 self.flow.edit(Edit::CutAtCommit(charge));
                 Next::Pass
             }
+            Some(Order::CutAtEnd(charge)) => {
+                self.flow.edit(Edit::CutAtEnd(charge));
+                Next::Pass
+            }
             Some(Order::StallAnswer(charge)) => {
                 self.flow.edit(Edit::Stall(charge));
                 Next::Pass

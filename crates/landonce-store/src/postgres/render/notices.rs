@@ -165,11 +165,17 @@ impl Render<'_> {
 
     /// A row of ours as a JSON array. Put together as text: a function takes at most 100 arguments, a table has more columns.
     fn row_as_json(&self, of: &str) -> String {
+        self.as_json_array(|at| format!("{of}.c{at}"))
+    }
+
+    /// The row `t` of the target itself in the same form.
+    pub(super) fn target_as_json(&self) -> String {
+        self.as_json_array(|at| format!("t.{}", self.names[at]))
+    }
+
+    fn as_json_array(&self, value: impl Fn(usize) -> String) -> String {
         let values = self.facts.columns.iter().enumerate().map(|(at, fact)| {
-            format!(
-                "coalesce(({})::text, 'null')",
-                as_json(&format!("{of}.c{at}"), &fact.wire, &schema(fact))
-            )
+            format!("coalesce(({})::text, 'null')", as_json(&value(at), &fact.wire, &schema(fact)))
         });
         format!("'[' || {} || ']'", values.collect::<Vec<_>>().join(" || ',' || "))
     }

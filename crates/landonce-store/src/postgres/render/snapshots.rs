@@ -316,3 +316,77 @@ fn deletes_lock_in_key_order_first() {
     DELETE FROM "public"."duty_event" t USING doomed d WHERE t."order" = d.c0 AND (t."line" = d.c1 OR (t."line" IS NULL AND d.c1 IS NULL))
     "#);
 }
+
+fn given() -> Vec<Given> {
+    let given =
+        |column, passed_as, cast: Option<&str>| Given { column, passed_as, cast: cast.map(str::to_owned) };
+    vec![
+        given(StageColumn::Key, "uuid", None),
+        given(StageColumn::Digest, "bytea", None),
+        given(StageColumn::Column(0), "timestamptz", None),
+        given(StageColumn::Column(1), "text", Some("citext")),
+    ]
+}
+
+#[test]
+fn events_are_claimed_and_written_by_one_statement() {
+    let wants = Wants { rows: false, same_content: true };
+    let sql = rendered!(own(), TABLE, arrive(&given(), "mark", "{}", wants));
+    insta::assert_snapshot!(sql, @r#"
+    WITH given AS MATERIALIZED (
+      SELECT g.landonce_nth, g.landonce_inbox, g.landonce_batch, g.landonce_of, g.landonce_run, g.landonce_source, g.landonce_subject, g.landonce_key, g.landonce_digest, g.c0, g.c1::citext AS c1
+      FROM unnest($3::bytea[], $4::text[], $5::bytea[], $6::uuid[], $7::text[], $8::uuid[], $9::uuid[], $10::bytea[], $11::timestamptz[], $12::text[])
+        WITH ORDINALITY AS g(landonce_inbox, landonce_batch, landonce_of, landonce_run, landonce_source, landonce_subject, landonce_key, landonce_digest, c0, c1, landonce_nth)
+      WHERE $1::text = E'mark' AND $2::text IS NOT NULL
+    ), claimed AS (
+    INSERT INTO landonce.inbox AS i (key, pipeline, batch_id, batch_digest, run_id, source, subject, outcome, settled_at)
+      SELECT s.landonce_inbox, $2::text, s.landonce_batch, s.landonce_of, s.landonce_run, s.landonce_source, s.landonce_subject,
+             E'{}'::jsonb, clock_timestamp()
+      FROM given s ORDER BY s.landonce_inbox
+      ON CONFLICT (key) DO NOTHING
+      RETURNING i.key
+    ), written AS (
+      INSERT INTO "public"."duty_event" AS t ("landonce_key", "landonce_digest", "updated_at", "payload", "run_id", "revision")
+      SELECT r.landonce_key, r.landonce_digest, r.c0, r.c1, r.landonce_run, 1
+      FROM given r JOIN claimed c ON c.key = r.landonce_inbox
+      ORDER BY r.landonce_key
+      ON CONFLICT ("landonce_key") DO UPDATE SET "landonce_digest" = EXCLUDED."landonce_digest", "updated_at" = EXCLUDED."updated_at", "payload" = EXCLUDED."payload", "run_id" = EXCLUDED."run_id", "revision" = coalesce(t."revision", 0) + 1
+      WHERE t."landonce_digest" IS DISTINCT FROM EXCLUDED."landonce_digest"
+      AND (t."updated_at" < EXCLUDED."updated_at" OR t."updated_at" IS NULL)
+      RETURNING t.xmax = 0 AS is_new, NULL::text AS row_text, t."landonce_key" AS landonce_key
+    )
+    SELECT s.landonce_nth, c.key IS NOT NULL, w.is_new, w.row_text, CASE WHEN w.is_new THEN (SELECT concat_ws(', ', t."landonce_key"::text) FROM "public"."duty_event" t WHERE t."landonce_digest" >= s.landonce_digest AND t."landonce_digest" <= s.landonce_digest ORDER BY t."landonce_digest" LIMIT 1) END
+    FROM given s LEFT JOIN claimed c ON c.key = s.landonce_inbox
+    LEFT JOIN written w ON c.key IS NOT NULL AND w.landonce_key = s.landonce_key
+    "#);
+}
+
+#[test]
+fn one_event_is_bound_value_by_value_and_undoes_itself() {
+    let wants = Wants { rows: false, same_content: false };
+    let sql = rendered!(own(), TABLE, arrive_one(&given(), "mark", "{}", wants, true));
+    insta::assert_snapshot!(sql, @r#"
+    WITH given AS NOT MATERIALIZED (
+      SELECT 1::bigint AS landonce_nth, $3::bytea AS landonce_inbox, $4::text AS landonce_batch, $5::bytea AS landonce_of, $6::uuid AS landonce_run, $7::text AS landonce_source, $8::uuid AS landonce_subject, $9::uuid AS landonce_key, $10::bytea AS landonce_digest, $11::timestamptz AS c0, $12::text::citext AS c1
+      WHERE $1::text = E'mark' AND $2::text IS NOT NULL
+    ), claimed AS (
+    INSERT INTO landonce.inbox AS i (key, pipeline, batch_id, batch_digest, run_id, source, subject, outcome, settled_at)
+      SELECT s.landonce_inbox, $2::text, s.landonce_batch, s.landonce_of, s.landonce_run, s.landonce_source, s.landonce_subject,
+             E'{}'::jsonb, clock_timestamp()
+      FROM given s
+      ON CONFLICT (key) DO NOTHING
+      RETURNING i.key
+    ), written AS (
+      INSERT INTO "public"."duty_event" AS t ("landonce_key", "landonce_digest", "updated_at", "payload", "run_id", "revision")
+      SELECT r.landonce_key, r.landonce_digest, r.c0, r.c1, r.landonce_run, 1
+      FROM given r CROSS JOIN claimed c
+      ON CONFLICT ("landonce_key") DO UPDATE SET "landonce_digest" = EXCLUDED."landonce_digest", "updated_at" = EXCLUDED."updated_at", "payload" = EXCLUDED."payload", "run_id" = EXCLUDED."run_id", "revision" = coalesce(t."revision", 0) + 1
+      WHERE t."landonce_digest" IS DISTINCT FROM EXCLUDED."landonce_digest"
+      AND (t."updated_at" < EXCLUDED."updated_at" OR t."updated_at" IS NULL)
+      RETURNING t.xmax = 0 AS is_new, NULL::text AS row_text, t."landonce_key" AS landonce_key
+    )
+    SELECT s.landonce_nth, EXISTS (SELECT FROM claimed), (SELECT w.is_new FROM written w), (SELECT w.row_text FROM written w), NULL::text,
+           1 / (CASE WHEN EXISTS (SELECT FROM claimed) AND (SELECT w.is_new FROM written w) IS NOT TRUE THEN 0 ELSE 1 END)
+    FROM given s
+    "#);
+}

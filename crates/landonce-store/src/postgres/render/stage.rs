@@ -164,6 +164,11 @@ ORDER BY {}",
 
     /// Every staged record with its class against the target as it is now.
     pub(super) fn told_apart(&self, told: &Told<'_>) -> String {
+        self.told_apart_in(STAGE, told)
+    }
+
+    /// The same of any records that have the stage's columns.
+    pub(super) fn told_apart_in(&self, records: &str, told: &Told<'_>) -> String {
         let mut needed: Vec<&str> = self.identity().iter().map(|(name, _, _)| *name).collect();
         match &self.digest {
             Some(digest) => needed.push(digest),
@@ -177,7 +182,7 @@ ORDER BY {}",
         needed.retain(|name| seen.insert(*name));
         let more = told.more.as_ref().map(|more| format!(", {more}")).unwrap_or_default();
         format!(
-            "\n  SELECT s.*, {} AS class{more}\n  FROM {STAGE} s{}\n  LEFT JOIN (SELECT {}, true AS is_there FROM {} t) t ON {}\n",
+            "\n  SELECT s.*, {} AS class{more}\n  FROM {records} s{}\n  LEFT JOIN (SELECT {}, true AS is_there FROM {} t) t ON {}\n",
             self.class_case(),
             told.join,
             list(needed.into_iter().map(|name| format!("t.{name}"))),
@@ -345,7 +350,7 @@ pub(super) fn places(of: &str, when: &str) -> String {
 }
 
 /// A key as text for people.
-fn shown(column: &str, key: &crate::postgres::wire::Wire) -> String {
+pub(super) fn shown(column: &str, key: &crate::postgres::wire::Wire) -> String {
     if *key == crate::postgres::wire::Wire::Bytes {
         format!("encode({column}, 'hex')")
     } else {

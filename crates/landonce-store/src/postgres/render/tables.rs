@@ -183,7 +183,7 @@ const fn key_type(plan: &TablePlan) -> &'static str {
 }
 
 /// The type that landonce gives a column of its own table.
-pub(super) fn sql_type(ty: &Type) -> Result<String> {
+pub(in crate::postgres) fn sql_type(ty: &Type) -> Result<String> {
     Ok(match ty {
         Type::Scalar | Type::Text { max: None } => "text".to_owned(),
         Type::Text { max: Some(most) } => format!("varchar({most})"),

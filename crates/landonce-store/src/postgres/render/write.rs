@@ -101,7 +101,8 @@ WITH {head}written AS (
         format!("CASE WHEN {} THEN {given} ELSE {old} END", present(bits, at))
     }
 
-    fn on_conflict(&self, is_change: bool) -> String {
+    /// What becomes of a row whose identity is there. `is_change` looks into the chunk's temporary table.
+    pub(super) fn on_conflict(&self, is_change: bool) -> String {
         let updated = self.updated();
         let sets_nothing = updated.is_empty() && self.digest.is_none() && self.retired_at.is_none();
         if self.plan.mode == WriteMode::InsertOnce || sets_nothing {

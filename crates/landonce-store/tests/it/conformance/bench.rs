@@ -11,14 +11,17 @@ use landonce_core::plan::{
 use landonce_core::value::Value;
 use landonce_store::inbox::{Claim, Claimed};
 use landonce_store::outbox::Outbox;
+use landonce_store::reads::Reads;
 use landonce_store::repair::Rekey;
-use landonce_store::seam::{Access, Class, Classified, Connection, Folded, Rows, Todo, Work, Written};
+use landonce_store::seam::{
+    Access, Class, Classified, Connection, Events, Folded, Rows, Todo, Work, Written,
+};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 /// A database of one test's own.
 pub(crate) trait Bench {
-    type Connection: Rekey + Outbox;
+    type Connection: Rekey + Outbox + Events + Reads;
     const DIALECT: Dialect;
 
     /// A connection that may write.
@@ -188,6 +191,7 @@ pub(crate) fn claim(batch: &str) -> Claim {
         digest: Sha256::digest(batch).into(),
         run_id: run_id(Sha256::digest(batch)[0].into()),
         source: "a test".to_owned(),
+        subject: None,
     }
 }
 
