@@ -40,13 +40,15 @@ pub(crate) async fn keep(
         let not_archived =
             |source| Error::from(Repr::NotArchived { batch_id: claim.batch_id.clone(), source });
         let archive = open(&place(declared)?, Archive::open_or_make).map_err(not_archived)?;
-        let form = batch
-            .entries()
-            .map_or(Form::Delivered, |entries| Form::Quarantined { is_lexical: entries.is_lexical });
+        let form = match (batch.entries(), batch.event()) {
+            (Some(entries), _) => Form::Quarantined { is_lexical: entries.is_lexical },
+            (None, Some(_)) => Form::Event,
+            (None, None) => Form::Delivered,
+        };
         let delivery = Delivery {
             pipeline: claim.pipeline.clone(),
             batch_id: claim.batch_id.clone(),
-            digest: claim.digest,
+            digest: batch.digest(),
             length: batch.len(),
             source: claim.source.clone(),
             run_id: claim.run_id,

@@ -18,6 +18,30 @@ pub struct Batch {
     payload: Arc<Payload>,
     id: Option<String>,
     entries: Option<Arc<Entries>>,
+    most: Most,
+    event: Option<OneEvent>,
+}
+
+/// The most that a batch may turn out to be.
+#[derive(Debug, Clone, Copy)]
+struct Most {
+    records: u64,
+    decoded: u64,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self { records: u64::MAX, decoded: u64::MAX }
+    }
+}
+
+/// What is known of a batch that is one event.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OneEvent {
+    /// The digest to claim it with; that of the bytes when `None`.
+    pub(crate) digest: Option<[u8; 32]>,
+    /// Which record it is about.
+    pub(crate) subject: Option<[u8; 16]>,
 }
 
 /// The quarantine entries that a batch is made of, record by record.
@@ -26,6 +50,8 @@ pub(crate) struct Entries {
     pub(crate) ids: Vec<[u8; 32]>,
     /// They come from a source of texts (CSV), though they are JSON by now.
     pub(crate) is_lexical: bool,
+    /// Every one must be open still, and land: else nothing is written.
+    pub(crate) must_land: bool,
 }
 
 impl Batch {
@@ -46,7 +72,7 @@ impl Batch {
 
     /// A payload that has been opened already.
     pub fn from_payload(payload: Payload) -> Self {
-        Self { payload: Arc::new(payload), id: None, entries: None }
+        Self { payload: Arc::new(payload), id: None, entries: None, most: Most::default(), event: None }
     }
 
     /// The sender's id for the batch. Without one, the SHA-256 of the bytes is the id.
@@ -56,10 +82,28 @@ impl Batch {
         self
     }
 
+    /// The most records that it may hold, and the most bytes that it may be when it is decompressed: a batch that turns out to be
+    /// more fails (L0306). For payloads of senders that aren't trusted; without it there is no bound.
+    #[must_use]
+    pub fn at_most(mut self, records: u64, decoded_bytes: u64) -> Self {
+        self.most = Most { records, decoded: decoded_bytes };
+        self
+    }
+
     /// Says that the batch is made of quarantine entries: what lands is no longer open.
     pub(crate) fn made_of(mut self, entries: Entries) -> Self {
         self.entries = Some(Arc::new(entries));
         self
+    }
+
+    /// Says that the batch is one event: a JSON object in one line.
+    pub(crate) fn of_one(mut self, event: OneEvent) -> Self {
+        self.event = Some(event);
+        self
+    }
+
+    pub(crate) fn event(&self) -> Option<OneEvent> {
+        self.event
     }
 
     /// Whether the sender gave it an id.
@@ -102,6 +146,9 @@ impl Batch {
 
     /// The format: as the pipeline declares it, else guessed from the name and the first bytes.
     pub(crate) fn format(&self, pipeline: &Pipeline) -> Result<Format, Error> {
+        if self.event.is_some() {
+            return Ok(Format::Ndjson);
+        }
         let source = pipeline.source();
         let head = || {
             self.payload
@@ -137,13 +184,19 @@ impl Batch {
     /// The records as the pipeline frames them: to look at, not to land.
     pub fn records(&self, pipeline: &crate::Pipeline) -> Result<Records, Error> {
         let declared = pipeline.declared();
-        let records = self.payload.records(&self.format(declared)?, &Self::limits(declared));
+        let records = self.payload.records(&self.format(declared)?, &self.limits(declared));
         records.map_err(|source| Repr::Decode { name: self.source().to_owned(), source }.into())
     }
 
-    pub(crate) fn limits(pipeline: &Pipeline) -> Limits {
+    pub(crate) fn limits(&self, pipeline: &Pipeline) -> Limits {
         let record = u32::try_from(pipeline.source().max_record).unwrap_or(u32::MAX - 1);
-        Limits { record, ending: complete::ending(&pipeline.source().complete), ..Limits::default() }
+        Limits {
+            record,
+            records: self.most.records,
+            decoded: self.most.decoded,
+            ending: complete::ending(&pipeline.source().complete),
+            ..Limits::default()
+        }
     }
 }
 

@@ -7,7 +7,7 @@ pub use code::{Code, PAGES};
 use landonce_core::bad_record::BadRecord;
 use landonce_core::pipeline::PipelineError;
 use landonce_core::plan::PlanError;
-use landonce_core::retry::Advice;
+use landonce_core::retry::{self, Advice};
 use landonce_core::spec::SpecError;
 use landonce_store::held::Hold;
 
@@ -28,6 +28,8 @@ pub enum Kind {
     BadRecords,
     /// The batch id has landed before with other content.
     BatchMismatch,
+    /// Another delivery of the same batch is under way; nothing is known of it yet.
+    InProgress,
     /// The store can't be reached.
     Connect,
     /// The database refused, and a retry would not help.
@@ -93,6 +95,11 @@ pub(crate) enum Repr {
     )]
     Mismatch { pipeline: String, batch_id: String, then: String, now: String },
     #[error(
+        "batch `{batch_id}` of pipeline `{pipeline}` is being landed by another delivery, which hasn't ended within {waited_ms} ms; \
+         nothing was written by this one. Deliver it again under the same id in a moment"
+    )]
+    InProgress { pipeline: String, batch_id: String, waited_ms: u128 },
+    #[error(
         "{source_name}: no good record at all, and the period {period} has {rows} {} in `{table}`; nothing was written. If the period \
          really is empty now, say so with `write.allow_empty: true`",
         if *.rows == 1 { "row" } else { "rows" }
@@ -102,15 +109,24 @@ pub(crate) enum Repr {
         "`{table}`, period {period}: the query {told}. Nothing of this period was written, and it stays due"
     )]
     DerivedRows { table: String, period: String, told: String },
+    #[error(
+        "{source_name}: `apply` (statement {nth}) fails for the record {record}: {told}; nothing was written"
+    )]
+    Applied { source_name: String, nth: usize, record: String, told: String },
     #[error(transparent)]
     Store(#[from] landonce_store::Error),
-    #[error("gave up after {attempts} attempts in {} ms; the last one: {last}", .elapsed_ms)]
+    #[error("gave up after {attempts} {} in {elapsed_ms} ms; the last one: {last}", if *.attempts == 1 { "attempt" } else { "attempts" })]
     Exhausted { attempts: u32, elapsed_ms: u128, last: landonce_store::Error },
     #[error(
         "COMMIT was sent and no answer came, and the inbox could not be asked whether it landed ({last}). Deliver the same batch again: \
          if it has landed, that is a skipped duplicate"
     )]
     Unresolved { last: String },
+    #[error(
+        "an earlier delivery of the event has landed, and the inbox couldn't be asked what became of it. Deliver it again: then the \
+         inbox tells"
+    )]
+    Unasked,
     #[error(
         "another load of the period has landed meanwhile as `{batch_id}`; roll back, and run the whole transaction again"
     )]
@@ -178,8 +194,9 @@ impl Error {
             Repr::Payload(_) | Repr::Decode { .. } | Repr::EmptyPeriod { .. } | Repr::Incomplete { .. } => {
                 Kind::Payload
             }
-            Repr::BadRecords { .. } | Repr::OverCeiling { .. } => Kind::BadRecords,
+            Repr::BadRecords { .. } | Repr::OverCeiling { .. } | Repr::Applied { .. } => Kind::BadRecords,
             Repr::Mismatch { .. } | Repr::Overtaken { .. } => Kind::BatchMismatch,
+            Repr::InProgress { .. } => Kind::InProgress,
             Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => {
                 Kind::NoSpace
             }
@@ -187,7 +204,7 @@ impl Error {
             Repr::Store(_) => Kind::Database,
             Repr::Exhausted { last, .. } if is_connect(last) => Kind::Connect,
             Repr::Exhausted { .. } => Kind::Exhausted,
-            Repr::Unresolved { .. } => Kind::Unresolved,
+            Repr::Unresolved { .. } | Repr::Unasked => Kind::Unresolved,
             Repr::Held(_) => Kind::Held,
             Repr::NotArchived { source, .. } | Repr::Archive(source) if source.is_no_space() => Kind::NoSpace,
             Repr::NotArchived { .. } | Repr::Archive(_) | Repr::Replay(_) => Kind::Archive,
@@ -208,11 +225,13 @@ impl Error {
             (Repr::Incomplete { .. }, _) => Code::L0305,
             (Repr::Payload(_), Kind::Payload) => Code::L0301,
             (Repr::EmptyPeriod { .. }, _) => Code::L0304,
+            (Repr::Decode { source: DecodeError::OverLimit { .. }, .. }, _) => Code::L0306,
             (_, Kind::Payload) => Code::L0302,
             (Repr::OverCeiling { .. }, _) => Code::L0402,
             (_, Kind::BadRecords) => Code::L0401,
             (Repr::Overtaken { .. }, _) => Code::L0502,
             (_, Kind::BatchMismatch) => Code::L0501,
+            (_, Kind::InProgress) => Code::L0503,
             (_, Kind::Connect) => Code::L0601,
             (_, Kind::Database) => Code::L0602,
             (_, Kind::Exhausted) => Code::L0603,
@@ -238,6 +257,12 @@ impl Error {
             Repr::BadRecords { found, .. } | Repr::OverCeiling { found, .. } => found,
             _ => &[],
         }
+    }
+
+    /// Whether it is a rule of the database that the data broke (a deferred foreign key, a trigger), rather than a right or an
+    /// object that is missing. Of [`Kind::Database`].
+    pub fn blames_data(&self) -> bool {
+        matches!(&*self.0, Repr::Store(error) if retry::blames_row(&error.code))
     }
 
     pub(crate) fn repr(&self) -> &Repr {

@@ -2,15 +2,58 @@
 //!
 //! An [`Inlet`] is one pipeline's way into one store, with connections that are kept open and a plan that is made once. Every
 //! event claims its own inbox row, gets its own receipt and has its own failure.
+//!
+//! ```
+//! use landonce::events::{Event, Inlet, Width};
+//! use landonce::{Pipeline, Status, Store};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let url = format!("sqlite:{}", folder.path().join("landonce.db").display());
+//! let store = Store::open(&url)?; // or postgres://…
+//! let pipeline = Pipeline::from_yaml(
+//!     "
+//! pipeline: payments
+//! identity: {sender_id: payment}
+//! target: {table: payment, columns: {amount: integer}}
+//! write: {mode: insert_once}
+//! ",
+//! )?;
+//! let inlet = Inlet::open(&store, &pipeline, Width::default()).await?;
+//! let event = |id: &str, body: &str| Event { id: Some(id.into()), body: body.into(), source: "webhook".into() };
+//!
+//! let told = inlet
+//!     .land(vec![
+//!         event("evt_1", r#"{"payment": "p1", "amount": 500}"#),
+//!         event("evt_2", r#"{"payment": "p2", "amount": "much"}"#),
+//!         event("evt_1", r#"{"amount": 500, "payment": "p1"}"#),
+//!     ])
+//!     .await?;
+//! assert_eq!(told[0].as_ref().unwrap().status, Status::Processed);
+//! assert!(told[1].is_err()); // its own failure, and nobody else's
+//! assert_eq!(told[2].as_ref().unwrap().status, Status::SkippedDuplicate);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What an event says is its content, not its bytes: a sender's retry with its members in another order, or with another attempt
+//! counter (`volatile:`), is a duplicate; other content under the same id is [`crate::Kind::BatchMismatch`].
 
-use landonce_core::bad_record::shorten;
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::batch::Batch;
+use landonce_core::plan::PlanError;
+
 use crate::error::Error;
-use crate::ingest::Options;
+use crate::ingest::events::{self, One, Several, Shared};
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
-use crate::store::{Pending, Store};
+use crate::retry::RetryPolicy;
+use crate::store::{Backend, Pending, Store, blocking};
+
+/// The longest that a transaction of events waits for a lock; then it is run again, as long as the policy of retries lets it.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// One event: a JSON object, with an id of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,10 +67,17 @@ pub struct Event {
 }
 
 /// A pipeline's way into a store. Cheap to clone.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Inlet {
-    store: Store,
     pipeline: Pipeline,
+    shared: Arc<Shared>,
+    connections: Connections,
+}
+
+#[derive(Clone)]
+enum Connections {
+    Postgres(Several),
+    Sqlite(One),
 }
 
 /// How an [`Inlet`] is made.
@@ -43,6 +93,12 @@ impl Default for Width {
     }
 }
 
+impl std::fmt::Debug for Inlet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inlet").field("pipeline", &self.pipeline.name()).finish_non_exhaustive()
+    }
+}
+
 impl Inlet {
     /// Makes one. landonce's tables and the target are made where they aren't there.
     ///
@@ -50,10 +106,44 @@ impl Inlet {
     /// When the pipeline doesn't take events (it speaks for periods or snapshots), doesn't fit its target, or the store can't be
     /// reached.
     pub fn open<'a>(store: &'a Store, pipeline: &'a Pipeline, width: Width) -> Pending<'a, Self> {
-        let _ = width;
+        Self::open_with(store, pipeline, width, RetryPolicy::default())
+    }
+
+    /// [`Inlet::open`], with another policy of retries: how long an event may take at the most, waiting for a connection counted.
+    ///
+    /// # Errors
+    /// As for [`Inlet::open`].
+    pub fn open_with<'a>(
+        store: &'a Store,
+        pipeline: &'a Pipeline,
+        width: Width,
+        retry: RetryPolicy,
+    ) -> Pending<'a, Self> {
         Box::pin(async move {
+            let declared = pipeline.declared_shared();
+            if declared.whole().is_some() {
+                return Err(Error::declaration(format!(
+                    "`{}` is written by `{}`, which needs whole payloads; events go with `insert_once` and `upsert`",
+                    declared.name(),
+                    declared.write().mode_name()
+                )));
+            }
             store.set_up(pipeline).await?;
-            Ok(Self { store: store.clone(), pipeline: pipeline.clone() })
+            let plan = store.planned(declared).await?;
+            for apply in declared.applied() {
+                let bound = apply.bind(&plan);
+                bound.map_err(|message| PlanError { table: plan.table.to_string(), message })?;
+            }
+            // Otherwise a row that somebody holds would hold every connection.
+            let store = store.waiting_at_most(LOCK_WAIT.min(retry.deadline / 4));
+            let connections = match store.backend() {
+                Backend::Postgres(database) => {
+                    Connections::Postgres(Several::new(database, width.connections)?)
+                }
+                Backend::Sqlite(database) => Connections::Sqlite(One::new(database)),
+            };
+            let shared = Arc::new(Shared::new(store, Arc::clone(declared), retry));
+            Ok(Self { pipeline: pipeline.clone(), shared, connections })
         })
     }
 
@@ -66,17 +156,17 @@ impl Inlet {
     /// that fails takes none of the others with it.
     pub fn land(&self, events: Vec<Event>) -> Pending<'_, Vec<Result<Receipt, Error>>> {
         Box::pin(async move {
-            let mut told = Vec::with_capacity(events.len());
-            for event in events {
-                tracing::debug!(id = event.id.as_deref().map(shorten), "event");
-                let batch = Batch::from_bytes(event.source, event.body);
-                let batch = match event.id {
-                    Some(id) => batch.with_id(id),
-                    None => batch,
-                };
-                told.push(self.pipeline.ingest_with(&self.store, &batch, &Options::default()).await);
+            match &self.connections {
+                Connections::Postgres(several) => {
+                    Ok(Box::pin(events::land(&self.shared, several, &events)).await)
+                }
+                Connections::Sqlite(one) => {
+                    let (shared, one) = (Arc::clone(&self.shared), one.clone());
+                    let land =
+                        move || async move { Ok(Box::pin(events::land(&shared, &one, &events)).await) };
+                    blocking(land).await
+                }
             }
-            Ok(told)
         })
     }
 }

@@ -27,6 +27,7 @@ use crate::pipeline::Pipeline;
 
 pub use compare::{Comparison, FieldDifference, PartCompared, Verdict};
 pub use stored::Stored;
+pub(crate) use stored::text;
 
 /// What one or more records of a batch are to a pipeline. Its JSON has these names; [`std::fmt::Display`] is for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -135,7 +136,7 @@ struct Seen {
 
 fn find(batch: &Batch, format: &Format, declared: &Declared, numbers: &[u64]) -> Result<Vec<Found>, Error> {
     let failed = |source| Error::from(Repr::Decode { name: batch.source().to_owned(), source });
-    let mut records = batch.payload().records(format, &Batch::limits(declared)).map_err(failed)?;
+    let mut records = batch.payload().records(format, &batch.limits(declared)).map_err(failed)?;
     let mut found: BTreeMap<u64, Found> = BTreeMap::new();
     let mut wanted = numbers.to_vec();
     let mut last = None;

@@ -1,7 +1,9 @@
 //! Ingest: one batch, one transaction, run again until it is known to have landed or known not to.
 
+mod applied;
 mod build;
 mod copies;
+pub(crate) mod events;
 mod feed;
 mod hold;
 mod joined;
@@ -33,6 +35,7 @@ use crate::decode::{Format, Limits};
 use crate::error::{Error, Repr};
 use crate::failpoint;
 use crate::receipt::{Commit, Notes, Receipt, Status};
+use crate::retry::RetryPolicy;
 use copies::Copies;
 pub(crate) use joined::ingest_in;
 use land::Landed;
@@ -63,6 +66,8 @@ pub(crate) struct Job {
     is_preview: bool,
     /// The pipeline's notifications are told.
     notifies: bool,
+    /// The longest wait for a twin.
+    claim_wait: Option<Duration>,
     progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
 }
 
@@ -80,7 +85,7 @@ impl Job {
             is_rejected: false,
             release: None,
             format: batch.format(pipeline)?,
-            limits: Batch::limits(pipeline),
+            limits: batch.limits(pipeline),
             pipeline: Arc::clone(pipeline),
             plan: Arc::new(plan),
             batch: batch.clone(),
@@ -89,6 +94,7 @@ impl Job {
             copies: pipeline.identity().keeps_repeats.then(Arc::default),
             is_preview: false,
             notifies: false,
+            claim_wait: None,
             progress: None,
         })
     }
@@ -169,33 +175,36 @@ async fn until_it_lands<D: Connect>(
             }
             Err(error) => error,
         };
-        let Repr::Store(error) = failed.repr() else { return Err(give_up(failed, &tries, started)) };
-        let advice = error.advice();
-        tries.is_unanswered |= advice == Advice::Resolve;
-        let policy = &options.retry;
-        let is_again = match advice {
-            Advice::Again | Advice::Resolve => true,
-            Advice::Once => !std::mem::replace(&mut tries.was_internal, true),
-            Advice::IfTimeoutsRetried => policy.timeouts,
-            // A wrong password while looking for the outcome doesn't tell the outcome.
-            Advice::Never | Advice::NoSpace => false,
-        };
-        let wait = policy.wait(tries.attempts);
-        tries.was_connected |= !error.is_connect;
-        // A place at which nobody has answered yet is more likely written wrongly than gone for a moment (C25).
-        let patience =
-            if !tries.was_connected && is_unreachable(error) { NOBODY_THERE } else { policy.deadline };
-        let is_over =
-            tries.attempts >= policy.attempts || started.elapsed() + wait > patience.min(policy.deadline);
-        if !is_again || is_over {
+        let Some(wait) = again(&failed, &options.retry, &mut tries, started) else {
             return Err(give_up(failed, &tries, started));
-        }
-        tracing::info!(attempt = tries.attempts, %error, "again after {} ms", wait.as_millis());
+        };
+        tracing::info!(attempt = tries.attempts, error = %failed, "again after {} ms", wait.as_millis());
         if let Some(told) = &options.progress {
             told(Progress::Retry { attempt: tries.attempts });
         }
         tokio::time::sleep(wait).await;
     }
+}
+
+/// How long to wait before the next attempt; `None` when there is to be none.
+fn again(failed: &Error, policy: &RetryPolicy, tries: &mut Tries, started: Instant) -> Option<Duration> {
+    let Repr::Store(error) = failed.repr() else { return None };
+    let advice = error.advice();
+    tries.is_unanswered |= advice == Advice::Resolve;
+    let is_again = match advice {
+        Advice::Again | Advice::Resolve => true,
+        Advice::Once => !std::mem::replace(&mut tries.was_internal, true),
+        Advice::IfTimeoutsRetried => policy.timeouts,
+        // A wrong password while looking for the outcome doesn't tell the outcome.
+        Advice::Never | Advice::NoSpace => false,
+    };
+    let wait = policy.wait(tries.attempts);
+    tries.was_connected |= !error.is_connect;
+    // A place at which nobody has answered yet is more likely written wrongly than gone for a moment (C25).
+    let patience = if !tries.was_connected && is_unreachable(error) { NOBODY_THERE } else { policy.deadline };
+    let is_over =
+        tries.attempts >= policy.attempts || started.elapsed() + wait > patience.min(policy.deadline);
+    (is_again && !is_over).then_some(wait)
 }
 
 /// How long a place is tried at which nobody has answered yet.
@@ -242,7 +251,8 @@ fn give_up(failed: Error, tries: &Tries, started: Instant) -> Error {
     match *repr {
         mismatch @ Repr::Mismatch { .. } => mismatch.into(), // the inbox has answered
         last if tries.is_unanswered => Repr::Unresolved { last: last.to_string() }.into(),
-        Repr::Store(last) if tries.attempts > 1 => {
+        // Once is enough where what is in the way goes away: the same again, later, may land.
+        Repr::Store(last) if tries.attempts > 1 || (last.advice() == Advice::Again && !last.is_connect) => {
             Repr::Exhausted { attempts: tries.attempts, elapsed_ms: started.elapsed().as_millis(), last }
                 .into()
         }
@@ -254,9 +264,10 @@ fn claim(pipeline: &Pipeline, batch: &Batch, run_id: Uuid) -> Claim {
     Claim {
         pipeline: pipeline.name().to_owned(),
         batch_id: batch.id(),
-        digest: batch.digest(),
+        digest: batch.event().and_then(|event| event.digest).unwrap_or_else(|| batch.digest()),
         run_id,
         source: batch.source().to_owned(),
+        subject: batch.event().and_then(|event| event.subject),
     }
 }
 
@@ -288,7 +299,7 @@ async fn attempt<D: Connect>(
             tries.taken = Some(claim.batch_id);
             return Ok(None);
         }
-        let receipt = found(settled, &claim, tries)?;
+        let receipt = found_as(settled, &claim, batch.event().map(|_| batch.digest()), tries)?;
         return still_there(&mut connection, pipeline, receipt).await.map(Some);
     }
     tracing::debug!(batch_id = claim.batch_id, attempt = tries.attempts, "not landed yet");
@@ -304,6 +315,7 @@ async fn attempt<D: Connect>(
         progress: options.progress.clone(),
         release: options.release.clone(),
         notifies: options.notify,
+        claim_wait: options.claim_wait,
         ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
     };
     know_earlier(&mut connection, &mut job).await?;
@@ -343,7 +355,7 @@ async fn attempt<D: Connect>(
         }
         Ok(Landed::Found(settled)) => {
             connection.rollback().await;
-            found(settled, &claim, tries).map(Some)
+            found_as(settled, &claim, batch.event().map(|_| batch.digest()), tries).map(Some)
         }
         Ok(Landed::Overtaken) => {
             connection.rollback().await;
@@ -379,7 +391,18 @@ async fn know_earlier<C: Connection>(connection: &mut C, job: &mut Job) -> Resul
 
 /// The inbox has the batch: it is a duplicate, or ours after a lost answer, or another batch under the same id.
 fn found(settled: Settled, claim: &Claim, tries: &Tries) -> Result<Receipt, Error> {
-    if settled.digest != claim.digest {
+    found_as(settled, claim, None, tries)
+}
+
+/// [`found`], where the batch may also have landed as these bytes: an event is claimed by its content, but by its bytes while it was
+/// bad, and out of the archive.
+fn found_as(
+    settled: Settled,
+    claim: &Claim,
+    bytes: Option<[u8; 32]>,
+    tries: &Tries,
+) -> Result<Receipt, Error> {
+    if settled.digest != claim.digest && Some(settled.digest) != bytes {
         return Err(Repr::Mismatch {
             pipeline: claim.pipeline.clone(),
             batch_id: claim.batch_id.clone(),
@@ -428,7 +451,11 @@ async fn still_there<C: Connection>(
     .into())
 }
 
-async fn plan_for<C: Connection>(connection: &mut C, pipeline: &Pipeline) -> Result<TablePlan, Error> {
+/// How the pipeline's records become rows of its table, as the table is now.
+pub(crate) async fn plan_for<C: Connection>(
+    connection: &mut C,
+    pipeline: &Pipeline,
+) -> Result<TablePlan, Error> {
     let shape = connection.shape(&pipeline.target().table).await?;
     Ok(plan::resolve(pipeline, shape.as_ref())?)
 }

@@ -33,18 +33,20 @@
 //! The modules in the order in which a batch meets them: [`payload`] (bytes that can be read again), [`decode`] (records
 //! framed), `landonce_core::record` (key and digest), `ingest` (the one transaction), [`receipt`].
 //! [`derive`](mod@derive) keeps tables that queries compute from the target, [`archive`] keeps a batch's bytes and applies them again,
-//! [`events`] lands records that arrive one at a time, [`outbox`] tells others of changes, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes,
+//! [`history`] tells why a row is as it is, [`events`] lands records that arrive one at a time (webhooks), many in one transaction, [`outbox`] tells others of changes, [`propose`] writes a first pipeline from samples, [`explain`] shows a key's bytes,
 //! [`repair`] mends tables that others have broken.
 
 pub mod archive;
 pub mod complete;
 pub mod decode;
 pub mod derive;
+pub mod environment;
 pub mod error;
 pub mod events;
 pub mod explain;
 pub mod failpoint;
 pub mod held;
+pub mod history;
 pub mod outbox;
 pub mod payload;
 pub mod propose;
@@ -63,9 +65,10 @@ pub use error::{Code, Error, Kind};
 pub use ingest::{Options, Preview, Progress, Release};
 pub use landonce_core::outcome::Outcome;
 pub use landonce_core::spec::Spec;
-pub use landonce_store::inbox::Settled;
+pub use landonce_store::inbox::{InboxKey, Settled};
 pub use landonce_store::ledger;
 pub use landonce_store::quarantine::Entry;
+pub use landonce_store::reads;
 pub use landonce_store::seam::{Class, Place, Todo};
 pub use pipeline::Pipeline;
 pub use quarantine::Retried;

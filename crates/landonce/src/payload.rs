@@ -140,6 +140,20 @@ impl Payload {
         Ok(Self { name, stored, origin: None, digest: hash.finalize().into(), len, compression })
     }
 
+    /// Takes an unlinked temporary file that was hashed while it was written: `digest` is believed, so nobody else may be able to
+    /// write to the file, and all of it must have been hashed.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn from_spool(name: impl Into<String>, file: File, digest: [u8; 32]) -> Result<Self, PayloadError> {
+        let name = name.into();
+        let reading = |source| PayloadError::Read { name: name.clone(), source };
+        let len = file.metadata().map_err(reading)?.len();
+        let stored = Stored::File(Arc::new(file));
+        let compression = compression(&stored).map_err(reading)?;
+        Ok(Self { name, stored, origin: None, digest, len, compression })
+    }
+
     /// Takes a temporary file that nobody else can reach, whole.
     pub(crate) fn of_temporary(name: impl Into<String>, file: File) -> Result<Self, PayloadError> {
         let name = name.into();

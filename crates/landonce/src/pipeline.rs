@@ -9,6 +9,7 @@ use landonce_core::spec::Spec;
 
 use crate::batch::Batch;
 use crate::derive::{Checked, Derivation, Deriving};
+use crate::environment::variable;
 use crate::error::{Error, Repr};
 use crate::ingest::{Options, Preview};
 use crate::receipt::Receipt;
@@ -58,6 +59,10 @@ impl Pipeline {
 
     /// What was declared.
     pub fn declared(&self) -> &Declared {
+        &self.declared
+    }
+
+    pub(crate) fn declared_shared(&self) -> &Arc<Declared> {
         &self.declared
     }
 
@@ -203,8 +208,9 @@ pub(crate) fn expand(key: &str, text: &str) -> Result<String, Error> {
             .find('}')
             .ok_or_else(|| Error::declaration(format!("{key}: `${{` isn't closed by `}}`")))?;
         let name = &inside[..end];
-        let value = std::env::var(name)
-            .map_err(|_| Error::declaration(format!("{key}: the environment variable `{name}` isn't set")))?;
+        let value = variable(name).ok_or_else(|| {
+            Error::declaration(format!("{key}: the environment variable `{name}` isn't set"))
+        })?;
         out.push_str(&value);
         rest = &inside[end + 1..];
     }

@@ -1,8 +1,10 @@
-//! `quarantine retry`: open entries are delivered again, as a batch of their own, through the one write path.
+//! `quarantine retry`: open entries are delivered again, as a batch of their own, through the one write path; and one entry whose
+//! text somebody has corrected.
 
 use landonce_core::bad_record::BadKind;
-use landonce_core::json::Tape;
+use landonce_core::json::{Kind, Tape};
 use landonce_store::quarantine::Entry;
+use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
 use crate::batch::{Batch, Entries};
@@ -11,7 +13,7 @@ use crate::error::Error;
 use crate::ingest::Options;
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
-use crate::store::Store;
+use crate::store::{Pending, Store};
 
 /// How many entries one retry takes.
 const MOST: usize = 10_000;
@@ -47,7 +49,8 @@ impl Pipeline {
                 continue;
             }
             let run_id = options.run_id.unwrap_or_else(Uuid::now_v7);
-            let made_of = Entries { ids: group.iter().map(|entry| entry.id).collect(), is_lexical };
+            let made_of =
+                Entries { ids: group.iter().map(|entry| entry.id).collect(), is_lexical, must_land: false };
             let one = self.deliver_again(store, options, &group, run_id, made_of).await?;
             retried = Some(match retried {
                 None => one,
@@ -59,6 +62,57 @@ impl Pipeline {
             });
         }
         Ok(retried)
+    }
+
+    /// Delivers one quarantined record with a corrected text: one JSON object. If it lands, the entry is marked with the run that
+    /// landed it, in the same transaction. The same correction sent twice is one: the second is a skipped duplicate.
+    ///
+    /// # Errors
+    /// When the text is still bad or in conflict ([`Error::bad_records`] says why): nothing is written, and the entry stays. When the
+    /// entry is another pipeline's, or has landed otherwise: once resolved, it is done with.
+    pub fn retry_edited<'a>(
+        &'a self,
+        store: &'a Store,
+        entry_id: &'a str,
+        text: &'a str,
+        options: &'a Options,
+    ) -> Pending<'a, Retried> {
+        Box::pin(async move {
+            let entry = store.quarantine_entry(entry_id).await?;
+            if entry.pipeline != self.name() {
+                return Err(Error::declaration(format!(
+                    "the entry {} is one of the pipeline `{}`, not of `{}`",
+                    &hex::encode(entry.id)[..12],
+                    entry.pipeline,
+                    self.name()
+                )));
+            }
+            let mut tape = Tape::default();
+            match tape.scan(text.as_bytes()) {
+                Ok(json) if json.kind() == Kind::Object => {}
+                Ok(json) => {
+                    let found = json.kind().noun();
+                    return Err(Error::declaration(format!(
+                        "the corrected text is {found}; a JSON object is due"
+                    )));
+                }
+                Err(bad) => {
+                    return Err(Error::declaration(format!("the corrected text is no JSON object: {bad}")));
+                }
+            }
+            let bytes = format!("[{text}]").into_bytes();
+            // The id is of the entry and the correction: whoever sends the same again is told that it has landed.
+            let id = format!("quarantine/{}/{}", hex::encode(entry.id), hex::encode(Sha256::digest(&bytes)));
+            if entry.resolved_by.is_some() && store.batch(self.name(), &id).await?.is_none() {
+                return Err(resolved_already());
+            }
+            let is_lexical = matches!(Format::guess(&entry.source, &[]), Some(Format::Csv(_)));
+            let made_of = Entries { ids: vec![entry.id], is_lexical, must_land: true };
+            let batch = Batch::from_bytes("quarantine.json", bytes).with_id(id).made_of(made_of);
+            let correcting = std::sync::Arc::new(self.declared().clone().correcting());
+            let receipt = store.ingest(&correcting, &batch, options).await?;
+            Ok(Retried { receipt, entries: 1, landed: 1 })
+        })
     }
 
     async fn deliver_again(
@@ -89,4 +143,12 @@ impl Pipeline {
         let entries = group.len() as u64;
         Ok(Retried { landed: entries - receipt.outcome.quarantined, entries, receipt })
     }
+}
+
+/// Somebody else was quicker.
+pub(crate) fn resolved_already() -> Error {
+    Error::declaration(
+        "the quarantine entry has been resolved already: it has landed, as it was or corrected otherwise; `landonce quarantine show` says \
+         by which run",
+    )
 }

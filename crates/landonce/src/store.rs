@@ -5,10 +5,12 @@ mod callers;
 mod derives;
 mod look;
 mod outbox;
+mod reads;
 mod repairs;
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use landonce_core::pipeline::Pipeline as Declared;
 use landonce_core::plan;
@@ -34,7 +36,7 @@ pub use callers::CallersTransaction;
 pub struct Store(Backend);
 
 #[derive(Debug, Clone)]
-enum Backend {
+pub(crate) enum Backend {
     Sqlite(sqlite::Database),
     Postgres(postgres::Database),
 }
@@ -131,6 +133,36 @@ impl Store {
                     blocking(
                         move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await },
                     )
+                    .await
+                }
+            }
+        })
+    }
+
+    /// The same store, whose transactions wait at most so long for a row of somebody else's. SQLite has a limit of its own.
+    pub(crate) fn waiting_at_most(&self, limit: Duration) -> Self {
+        Self(match &self.0 {
+            Backend::Postgres(database) => Backend::Postgres(database.clone().lock_timeout(limit)),
+            Backend::Sqlite(database) => Backend::Sqlite(database.clone()),
+        })
+    }
+
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.0
+    }
+
+    /// How the pipeline's records become rows of its table, as the table is now.
+    pub(crate) fn planned<'a>(&'a self, pipeline: &'a Declared) -> Pending<'a, plan::TablePlan> {
+        Box::pin(async move {
+            match &self.0 {
+                Backend::Postgres(database) => {
+                    ingest::plan_for(&mut database.connect().await?, pipeline).await
+                }
+                Backend::Sqlite(database) => {
+                    let (database, pipeline) = (database.clone(), pipeline.clone());
+                    blocking(move || async move {
+                        ingest::plan_for(&mut database.connect_read_only()?, &pipeline).await
+                    })
                     .await
                 }
             }

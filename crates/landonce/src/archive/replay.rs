@@ -18,7 +18,7 @@ use landonce_core::pipeline::Pipeline as Declared;
 use landonce_store::inbox::Settled;
 use uuid::Uuid;
 
-use crate::batch::{Batch, Entries};
+use crate::batch::{Batch, Entries, OneEvent};
 use crate::error::{Error, Repr};
 use crate::ingest::{Options, Release};
 use crate::payload::Payload;
@@ -193,8 +193,12 @@ impl Replay {
                 options.release.get_or_insert(Release { is_incomplete: true, ..Release::default() });
             }
             if let Form::Quarantined { is_lexical } = manifest.form {
-                batch = batch.made_of(Entries { ids: Vec::new(), is_lexical });
+                batch = batch.made_of(Entries { ids: Vec::new(), is_lexical, must_land: false });
                 declared = declared.quarantining();
+            }
+            if manifest.form == Form::Event {
+                batch = batch.of_one(OneEvent::default());
+                declared = declared.of_events();
             }
             if let Some(label) = &manifest.period {
                 declared = declared

@@ -78,6 +78,14 @@ pub enum DecodeError {
         /// What is wrong, and what to do.
         detail: String,
     },
+    /// It is more than the caller takes.
+    #[error("more than {most} {what}: send it in several batches, or have the limit raised")]
+    OverLimit {
+        /// Of what.
+        what: &'static str,
+        /// The most that is taken.
+        most: u64,
+    },
     /// Reading the stored bytes failed.
     #[error("can't read the payload's bytes behind byte {offset}")]
     Read {

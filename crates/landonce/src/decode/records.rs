@@ -21,6 +21,10 @@ use crate::payload::{Compression, Payload, Stored};
 pub struct Limits {
     /// The longest record in bytes, as it stands in the payload and as JSON. 16 MiB by default.
     pub record: u32,
+    /// The most records. No bound by default.
+    pub records: u64,
+    /// The most bytes of the payload when it is decompressed. No bound by default.
+    pub decoded: u64,
     /// Where the temporary file for decoded records is made, if one is needed; the default temporary folder otherwise.
     pub spool_dir: Option<PathBuf>,
     /// What to look for beside the records.
@@ -29,7 +33,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { record: 16 * 1024 * 1024, spool_dir: None, ending: Ending::default() }
+        Self {
+            record: 16 * 1024 * 1024,
+            records: u64::MAX,
+            decoded: u64::MAX,
+            spool_dir: None,
+            ending: Ending::default(),
+        }
     }
 }
 
@@ -82,6 +92,7 @@ pub struct Records {
     space: Space,
     rendered: Vec<u8>,
     count: u64,
+    most: u64,
     format: &'static str,
     is_ended: bool,
     is_failed: bool,
@@ -99,7 +110,7 @@ impl Payload {
         } else {
             Space::Spool(Spool::in_dir(limits.spool_dir.clone().unwrap_or_else(std::env::temp_dir)))
         };
-        Records::over(stream::open(self)?, space, format, limits)
+        Records::over(stream::capped(stream::open(self)?, limits.decoded), space, format, limits)
     }
 
     /// The first decompressed bytes, at most 64 KiB: what [`Format::guess`] looks at. A stream that breaks within them gives
@@ -137,6 +148,7 @@ impl Records {
             space,
             rendered: Vec::new(),
             count: 0,
+            most: limits.records,
             format: format.as_str(),
             is_ended: false,
             is_failed: false,
@@ -172,6 +184,10 @@ impl Records {
             }
         };
         self.count += 1;
+        if self.count > self.most {
+            self.is_failed = true;
+            return Err(DecodeError::OverLimit { what: "records", most: self.most });
+        }
         let raw = self.window.raw(&frame.raw);
         let text = match frame.bad {
             Some(bad) => Err(bad),

@@ -60,6 +60,28 @@ fn check_name(payload: &Payload) -> Result<(), DecodeError> {
     Err(DecodeError::Corrupt { compression, offset: 0, detail, records: 0 })
 }
 
+/// The same stream, which fails behind its first `most` bytes: a small payload may decompress to a huge one.
+pub(super) fn capped(stream: Box<dyn Stream>, most: u64) -> Box<dyn Stream> {
+    if most == u64::MAX { stream } else { Box::new(Capped { stream, left: most, most }) }
+}
+
+struct Capped {
+    stream: Box<dyn Stream>,
+    left: u64,
+    most: u64,
+}
+
+impl Stream for Capped {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, DecodeError> {
+        let read = self.stream.read(into)?;
+        match self.left.checked_sub(read as u64) {
+            Some(left) => self.left = left,
+            None => return Err(DecodeError::OverLimit { what: "decompressed bytes", most: self.most }),
+        }
+        Ok(read)
+    }
+}
+
 /// Bytes that aren't compressed.
 struct Plain(StoredReader);
 

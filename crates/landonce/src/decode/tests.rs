@@ -382,3 +382,24 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn more_records_or_bytes_than_are_taken_are_an_error_and_just_as_many_are_not() {
+    let payload = Payload::from_bytes("x", b"{\"a\":1}\n{\"a\":2}\n{\"a\":3}\n".to_vec());
+    let bounded = |records, decoded| {
+        let limits = Limits { records, decoded, ..Limits::default() };
+        payload.records(&Format::Ndjson, &limits).map(gather_numbers)
+    };
+    for fine in [(3, u64::MAX), (u64::MAX, 24)] {
+        let (all, error) = bounded(fine.0, fine.1).unwrap();
+        assert!(error.is_none() && all.len() == 3, "{error:?}");
+    }
+    let (all, error) = bounded(2, u64::MAX).unwrap();
+    assert!(matches!(error, Some(DecodeError::OverLimit { what: "records", most: 2 })), "{error:?}");
+    assert_eq!(all.len(), 2);
+    let told = match bounded(u64::MAX, 23) {
+        Err(error) => error,
+        Ok((_, error)) => error.unwrap(),
+    };
+    assert!(matches!(told, DecodeError::OverLimit { most: 23, .. }), "{told:?}");
+}

@@ -60,7 +60,8 @@ pub(super) fn columns(declared: &Declared, plan: &TablePlan, row: &Row<'_>) -> V
     all
 }
 
-fn text(value: &Value<'_>) -> Option<String> {
+/// A value as text; `None` is NULL.
+pub(crate) fn text(value: &Value<'_>) -> Option<String> {
     let written = |write: &dyn Fn(&mut String)| {
         let mut out = String::new();
         write(&mut out);

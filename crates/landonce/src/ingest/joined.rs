@@ -45,6 +45,7 @@ pub(crate) async fn ingest_in<W: Work>(
     let job = Job {
         progress: options.progress.clone(),
         notifies: options.notify,
+        claim_wait: options.claim_wait,
         ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
     };
     match land::land(work, &job, &mut false).await? {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use landonce_core::outcome::Outcome;
 use landonce_core::pipeline::Whole;
 use landonce_core::plan::WriteMode;
+use landonce_core::retry::Code;
 use landonce_store::held::{Hold, State};
 use landonce_store::inbox::{Claimed, Settled};
 use landonce_store::seam::{Class, Classified, Place, Refused, Todo, Work, Written};
@@ -40,7 +41,7 @@ pub(super) enum Landed {
 /// step fails.
 pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool) -> Result<Landed, Error> {
     // 1. claim: insert-or-skip. A twin that is under way makes this wait for its end.
-    if let Claimed::Found(settled) = work.claim(&job.claim).await? {
+    if let Claimed::Found(settled) = claim(work, job).await? {
         return Ok(Landed::Found(settled));
     }
     *is_claimed = true;
@@ -77,7 +78,15 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     let (outcome, mut notes) = tally.close()?;
     notes.moved = moved;
     if !resolved.is_empty() {
-        work.resolve_bad(&resolved, job.claim.run_id).await?;
+        let must_land = job.batch.entries().is_some_and(|entries| entries.must_land);
+        if must_land && outcome.conflicts > 0 {
+            let source_name = job.batch.source().to_owned();
+            return Err(Repr::BadRecords { source_name, found: notes.kept, total: outcome.conflicts }.into());
+        }
+        let marked = work.resolve_bad(&resolved, job.claim.run_id).await?;
+        if must_land && marked < resolved.len() as u64 {
+            return Err(crate::quarantine::resolved_already());
+        }
     }
     if let Some(turn) = &job.turn {
         let rows = outcome.inserted + outcome.updated + outcome.unchanged + notes.withheld;
@@ -107,6 +116,20 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
     job.batch.payload().check_unchanged()?;
     failpoint::at("checked");
     Ok(Landed::New(outcome, notes))
+}
+
+async fn claim<W: Work>(work: &mut W, job: &Job) -> Result<Claimed, Error> {
+    let Some(wait) = job.claim_wait else { return Ok(work.claim(&job.claim).await?) };
+    work.claim_within(&job.claim, wait).await.map_err(|error| match &error.code {
+        // lock_not_available: the twin's transaction is still open.
+        Code::SqlState(state) if state == "55P03" => Repr::InProgress {
+            pipeline: job.claim.pipeline.clone(),
+            batch_id: job.claim.batch_id.clone(),
+            waited_ms: wait.as_millis(),
+        }
+        .into(),
+        _ => error.into(),
+    })
 }
 
 /// Steps 2 and 3 without a claim, for a plan. Returns the counts as they would be and what would be written first.

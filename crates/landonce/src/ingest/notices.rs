@@ -1,19 +1,21 @@
 //! Notices: what a batch really changes, told in its own transaction (J7).
 //!
-//! A pipeline without `notify:` does nothing here. What a row was is remembered before it is written; what has happened to it is
+//! A pipeline without `notify:` and without `apply:` (`applied.rs`) does nothing here. What a row was is remembered before it is written; what has happened to it is
 //! asked of the target afterwards, chunk by chunk, and becomes messages at once: they stand or fall with the rows. A record that
 //! is unchanged, stale, in conflict or refused has changed nothing, and a change that was told before is told by the same id,
 //! which the outbox doesn't take twice.
 
 use landonce_core::notice::{Notice, Occasion, Teller};
-use landonce_core::plan::PlanError;
+use landonce_core::pipeline::Pipeline;
+use landonce_core::plan::{PlanError, TablePlan};
 use landonce_core::retry::Code;
 use landonce_core::spec::ChangeKind;
-use landonce_store::inbox::InboxKey;
+use landonce_store::inbox::{Claim, InboxKey};
 use landonce_store::outbox::Message;
 use landonce_store::seam::{Classified, Look, Work};
 
 use super::Job;
+use super::applied::{self, Applied, New};
 use super::tally::Tally;
 use crate::error::{Error, Repr};
 use crate::failpoint;
@@ -30,7 +32,9 @@ pub(super) struct Notices {
 
 #[derive(Debug)]
 struct Telling {
-    teller: Teller,
+    /// Nobody is told where there is none.
+    teller: Option<Teller>,
+    applied: Applied,
     batch: InboxKey,
     round: u64,
     /// Rows that the round takes away have been remembered.
@@ -42,15 +46,20 @@ struct Telling {
 impl Notices {
     /// What a batch is to tell.
     pub(super) fn of(job: &Job) -> Result<Self, Error> {
-        if !job.notifies || job.is_preview || job.pipeline.notifications().is_empty() {
+        let is_told = job.notifies && !job.pipeline.notifications().is_empty();
+        let applied = Applied::new(&job.pipeline, &job.plan)?;
+        if job.is_preview || (!is_told && applied.is_empty()) {
             return Ok(Self::default());
         }
-        let teller = Teller::new(&job.pipeline, &job.plan)
-            .map_err(|message| PlanError { table: job.plan.table.to_string(), message })?;
-        Ok(Self {
-            told: Some(Telling { teller, batch: job.claim.key(), round: 0, has_vanished: false, deleted: 0 }),
-        })
+        let teller = if is_told { Some(teller(&job.pipeline, &job.plan)?) } else { None };
+        let batch = job.claim.key();
+        Ok(Self { told: Some(Telling { teller, applied, batch, round: 0, has_vanished: false, deleted: 0 }) })
     }
+}
+
+/// The notifications over a plan.
+pub(super) fn teller(pipeline: &Pipeline, plan: &TablePlan) -> Result<Teller, Error> {
+    Ok(Teller::new(pipeline, plan).map_err(|message| PlanError { table: plan.table.to_string(), message })?)
 }
 
 /// Remembers what is to be changed, behind the telling apart and before any write.
@@ -118,10 +127,15 @@ pub(super) async fn after<W: Work>(
     loop {
         let changes = work.changes(job.claim.run_id, CHANGES).await?;
         deleted += changes.iter().filter(|change| change.kind == ChangeKind::Deleted).count() as u64;
+        let inserted = changes.iter().filter(|change| change.kind == ChangeKind::Inserted);
+        let inserted = inserted.map(|change| New { key: &change.key, row: change.new.as_deref() });
+        applied::all(work, &told.applied, &job.plan, job.batch.source(), inserted).await?;
         let mut messages = Vec::new();
         for change in &changes {
-            let notices = told.teller.tell(change, on).map_err(Error::internal)?;
-            messages.extend(notices.into_iter().map(|notice| message(notice, change.kind.as_str(), job)));
+            let Some(teller) = &told.teller else { break };
+            let notices = teller.tell(change, on).map_err(Error::internal)?;
+            let kind = change.kind.as_str();
+            messages.extend(notices.into_iter().map(|notice| message(notice, kind, &job.claim)));
         }
         if !messages.is_empty() {
             enqueued += work.enqueue(&messages).await?;
@@ -140,16 +154,16 @@ pub(super) async fn after<W: Work>(
     Ok(())
 }
 
-fn message(notice: Notice, kind: &str, job: &Job) -> Message {
+pub(super) fn message(notice: Notice, kind: &str, claim: &Claim) -> Message {
     Message {
         id: notice.id,
-        producer: job.pipeline.name().to_owned(),
+        producer: claim.pipeline.clone(),
         topic: notice.topic,
         lane: notice.lane,
         ordering: notice.ordering,
         entity: notice.entity,
         kind: kind.to_owned(),
         payload: notice.payload,
-        run_id: Some(job.claim.run_id),
+        run_id: Some(claim.run_id),
     }
 }

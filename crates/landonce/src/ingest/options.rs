@@ -1,6 +1,7 @@
 //! What a caller says of a run, and what a run says meanwhile.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -25,6 +26,9 @@ pub struct Options {
     /// The changes that the pipeline's `notify:` names are told: their messages are enqueued in the batch's transaction. They
     /// are, unless this is false.
     pub notify: bool,
+    /// How long another delivery of the same batch that is under way is waited for; then it fails with [`crate::Kind::InProgress`]. As
+    /// long as it takes, when left out. SQLite has one writer: there every batch waits for every other.
+    pub claim_wait: Option<Duration>,
 }
 
 impl Default for Options {
@@ -37,6 +41,7 @@ impl Default for Options {
             is_forced: false,
             release: None,
             notify: true,
+            claim_wait: None,
         }
     }
 }

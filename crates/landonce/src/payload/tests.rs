@@ -214,3 +214,14 @@ fn a_pipe_named_by_a_path_is_spooled() {
     assert_eq!(hex::encode(payload.digest()), ABC);
     payload.check_unchanged().unwrap();
 }
+
+#[test]
+fn a_file_that_was_hashed_while_it_was_written_is_taken_as_it_is() {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"\x1f\x8b rest").unwrap();
+    let digest = Sha256::digest(b"\x1f\x8b rest").into();
+    let payload = Payload::from_spool("http: shop.ndjson", file, digest).unwrap();
+    assert_eq!((payload.len(), payload.digest()), (7, digest));
+    assert_eq!(payload.compression(), Compression::Gzip);
+    assert_eq!(contents(&payload), b"\x1f\x8b rest", "wherever the writer's cursor stood");
+}

@@ -86,6 +86,17 @@ async fn attempts_run_out_and_say_so() {
     assert_eq!(given.count("t").await, 1);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_passes_is_no_refusal_though_there_is_no_time_for_another_attempt() {
+    let (given, proxy, store) = through_proxy().await;
+    proxy.arm(Fault::refuse("COMMIT", "55P03"));
+    let options = Options { retry: RetryPolicy::never(), ..Options::default() };
+    let error = pipeline(PIPELINE).ingest_with(&store, &batch(), &options).await.unwrap_err();
+    assert_eq!((error.kind(), error.code().as_str()), (Kind::Exhausted, "L0603"), "{error}");
+    assert!(error.to_string().contains("after 1 attempt in"), "{error}");
+    assert_eq!(given.count("t").await, 1);
+}
+
 /// C48: the write of the inbox row alone fails; everything rolls back, and after the retry there is one copy.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_settlement_takes_the_rows_with_it() {

@@ -9,9 +9,9 @@ use landonce_testkit::wait;
 
 use crate::given::{Given, patient, pipeline};
 
-struct Pooler {
+pub(crate) struct Pooler {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
     _folder: tempfile::TempDir,
 }
 
@@ -23,7 +23,7 @@ impl Drop for Pooler {
 }
 
 /// A pgbouncer with two server connections in front of the database's server.
-async fn pooler(url: &str) -> Pooler {
+pub(crate) async fn pooler(url: &str) -> Pooler {
     let place = url.split('@').nth(1).unwrap();
     let server_port = place.split('/').next().unwrap().rsplit(':').next().unwrap();
     let folder = tempfile::tempdir().unwrap();

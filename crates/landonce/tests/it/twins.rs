@@ -69,3 +69,24 @@ async fn one_event_in_eight_batches_at_once_is_one_row(given: Given) {
     let found: u64 = receipts.iter().map(|receipt| receipt.outcome.unchanged).sum();
     assert_eq!((written, found, given.count("t").await), (1, 7, 1));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_twin_that_takes_too_long_is_in_progress_and_no_failure_of_the_batch() {
+    let given = Given::postgres().await;
+    let pipeline = pipeline("identity: [id]\ntarget: {table: t}");
+    given.store.set_up(&pipeline).await.unwrap();
+    let batch = Batch::from_bytes("e.ndjson", "{\"id\":1}");
+    let mut client = given.database().client().await;
+    let mut transaction = client.transaction().await.unwrap();
+    pipeline.ingest_in(&mut transaction, &batch, &patient()).await.unwrap();
+    let waits = landonce::Options { claim_wait: Some(std::time::Duration::from_millis(20)), ..patient() };
+    let error = pipeline.ingest_with(&given.store, &batch, &waits).await.unwrap_err();
+    assert_eq!((error.kind(), error.code().as_str()), (landonce::Kind::InProgress, "L0503"));
+    transaction.commit().await.unwrap();
+    let receipt = pipeline.ingest_with(&given.store, &batch, &waits).await.unwrap();
+    assert_eq!(receipt.status, Status::SkippedDuplicate);
+    // The limit is the claim's alone.
+    let other = Batch::from_bytes("e.ndjson", "{\"id\":2}");
+    let receipt = pipeline.ingest_with(&given.store, &other, &waits).await.unwrap();
+    assert_eq!((receipt.status, given.count("t").await), (Status::Processed, 2));
+}

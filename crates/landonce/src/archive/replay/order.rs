@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use landonce_archive::{Archive, Manifest};
+use landonce_archive::{Archive, Form, Manifest};
 use landonce_core::pipeline::{Pipeline as Declared, Whole};
 use landonce_core::plan::WriteMode;
 use landonce_store::inbox::Settled;
@@ -61,7 +61,8 @@ pub(super) fn order(
             let settled = landed.get(&manifest.batch_id);
             let counts = settled.map_or_else(
                 || last.get(&manifest.batch_id) == Some(&manifest.digest),
-                |settled| hex::encode(settled.digest) == manifest.digest,
+                // An event's id has one content for ever, and its inbox row that content's digest.
+                |settled| manifest.form == Form::Event || hex::encode(settled.digest) == manifest.digest,
             );
             let moment = match settled {
                 Some(settled) if counts => moment(settled)?,
