@@ -21,7 +21,7 @@ impl<'a> Environment<'a> {
 
     /// This process's.
     pub fn process() -> Environment<'static> {
-        Environment(&|name| std::env::var(name).ok())
+        Environment(&|name| landonce::environment::variable(name))
     }
 
     /// A variable's value, if it is set and not empty.
@@ -41,7 +41,10 @@ impl<'a> Environment<'a> {
     }
 
     /// The text with every `${NAME}` replaced.
-    pub(crate) fn expand(&self, key: &str, text: &str) -> Result<String, Fault> {
+    ///
+    /// # Errors
+    /// When a variable isn't set; the error names `key` and the variable, never a value.
+    pub fn expand(&self, key: &str, text: &str) -> Result<String, Fault> {
         let mut out = String::new();
         let mut rest = text;
         while let Some(at) = rest.find("${") {

@@ -30,7 +30,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(wrong)
 }
 
-/// A size in bytes: a number, perhaps with `B`, `kB` or `MB` (of 1,000), `KiB` or `MiB` (of 1,024).
+/// A size in bytes: a number, perhaps with `B`, `kB`, `MB` or `GB` (of 1,000), `KiB`, `MiB` or `GiB` (of 1,024).
 ///
 /// # Errors
 /// What is wrong with the text, and what would be right.
@@ -43,6 +43,8 @@ pub fn size(text: &str) -> Result<usize, String> {
         "MB" => 1_000_000,
         "KiB" => 1_024,
         "MiB" => 1_048_576,
+        "GB" => 1_000_000_000,
+        "GiB" => 1_073_741_824,
         _ => return Err(wrong()),
     };
     number.checked_mul(bytes).and_then(|all| usize::try_from(all).ok()).ok_or_else(wrong)
@@ -81,6 +83,7 @@ mod tests {
         assert_eq!(duration("3d"), Ok(Duration::from_hours(72)));
         assert_eq!(size("64kB"), Ok(64_000));
         assert_eq!(size("1024"), Ok(1_024));
+        assert_eq!(size("2GiB"), Ok(2_147_483_648));
         assert!((rate("600/min").unwrap() - 10.0).abs() < 1e-9);
     }
 
