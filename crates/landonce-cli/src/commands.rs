@@ -21,6 +21,7 @@ mod schema;
 mod serve;
 mod setup;
 mod status;
+mod why;
 
 use clap::Subcommand;
 
@@ -28,6 +29,7 @@ use crate::args::OutputForm;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt::Gate;
+use crate::trace;
 
 /// What to do.
 #[derive(Debug, Subcommand)]
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Key(key::Args),
     /// Show what has landed, newest first.
     Status(status::Args),
+    /// Tell why a row is as it is: every delivery of one record, what was decided, by which run.
+    Why(why::Args),
     /// Show bad records that were kept aside, or deliver them again.
     Quarantine(quarantine::Args),
     /// Compute derived tables where batches have changed their base, or prove that they are equal to their queries.
@@ -70,10 +74,20 @@ pub(crate) enum Command {
     Setup(setup::Args),
     /// Explain an error code.
     Explain(explain::Args),
-    /// Print the JSON Schema of pipeline files, or of delivery files.
+    /// Print the JSON Schema of pipeline files, delivery files or server files.
     Schema(schema::Args),
     /// Print a shell's completion script.
     Completions(completions::Args),
+}
+
+impl Command {
+    /// The log of a command that is a service: it has one without being asked.
+    pub(crate) fn log(&self) -> Option<trace::Form> {
+        match self {
+            Self::Serve(args) => args.log(),
+            _ => None,
+        }
+    }
 }
 
 /// A command whose arguments have been checked.
@@ -91,6 +105,8 @@ pub(crate) enum Job {
     Key(key::Job),
     /// `status`
     Status(status::Job),
+    /// `why`
+    Why(why::Job),
     /// `quarantine …`
     Quarantine(quarantine::Job),
     /// `derive`
@@ -113,6 +129,10 @@ pub(crate) enum Job {
     Repair(repair::Job),
     /// `serve`
     Serve(Box<serve::Job>),
+    /// `serve check`
+    Check(serve::check::Job),
+    /// `serve token`
+    Token,
     /// `setup`
     Setup(setup::Job),
     /// `explain`
@@ -132,6 +152,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Init(args) => Job::Init(init::validate(args)?),
         Command::Key(args) => Job::Key(key::validate(args)?),
         Command::Status(args) => Job::Status(status::validate(&args)?),
+        Command::Why(args) => Job::Why(why::validate(&args)?),
         Command::Quarantine(args) => Job::Quarantine(quarantine::validate(args)?),
         Command::Derive(args) => Job::Derive(derive::validate(&args)?),
         Command::Deliver(args) => Job::Deliver(Box::new(deliver::validate(&args)?)),
@@ -142,6 +163,10 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Prove(args) => Job::Prove(prove::validate(args)?),
         Command::Audit(args) => Job::Audit(audit::validate(args)),
         Command::Repair(args) => Job::Repair(repair::validate(args)?),
+        Command::Serve(args) if args.is_token() => Job::Token,
+        Command::Serve(serve::Args { action: Some(serve::Action::Check { url }), .. }) => {
+            Job::Check(serve::check::validate(&url)?)
+        }
         Command::Serve(args) => Job::Serve(Box::new(serve::validate(&args)?)),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
         Command::Explain(args) => Job::Explain(args),
@@ -163,6 +188,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Init(job) => init::run(job, form).await,
         Job::Key(job) => key::run(job, form).await,
         Job::Status(job) => status::run(job, form).await,
+        Job::Why(job) => why::run(job, form).await,
         Job::Quarantine(job) => quarantine::run(job, form, gate).await,
         Job::Derive(job) => derive::run(job, form, &gate).await,
         Job::Deliver(job) => deliver::run(*job, form, gate).await,
@@ -173,7 +199,9 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Prove(job) => prove::run(job, form, gate).await,
         Job::Audit(job) => audit::run(job, form).await,
         Job::Repair(job) => repair::run(job, form, gate).await,
-        Job::Serve(job) => serve::run(*job, form, gate).await,
+        Job::Serve(job) => serve::run(*job, gate).await,
+        Job::Token => serve::token(form),
+        Job::Check(job) => serve::check::run(job).await,
         Job::Setup(job) => setup::run(job, form).await,
         Job::Explain(args) => explain::run(&args, form),
         Job::Schema(args) => schema::run(&args),

@@ -122,6 +122,7 @@ impl Failure {
                 Kind::Payload => "payload",
                 Kind::BadRecords => "bad_records",
                 Kind::BatchMismatch => "batch_mismatch",
+                Kind::InProgress => "in_progress",
                 Kind::Connect => "connect",
                 Kind::Database => "database",
                 Kind::Exhausted => "exhausted",

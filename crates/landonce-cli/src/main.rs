@@ -29,7 +29,7 @@ fn main() -> ExitCode {
     // 1. Parse: clap reports what it can't parse, and ends with 2.
     let cli = Cli::parse();
     let form = cli.output;
-    trace::start(cli.verbose);
+    trace::start(cli.verbose, cli.command.log());
 
     // 2. Validate: the pipeline, the store's URL, the files.
     let job = match commands::validate(cli.command) {

@@ -1,4 +1,4 @@
-//! Which store: `--store`, else the pipeline's, else `$LANDONCE_STORE`, else `sqlite:landonce.db`.
+//! Which store: `--store`, else the pipeline's, else `$LANDONCE_STORE` (or the file that `$LANDONCE_STORE_FILE` names), else `sqlite:landonce.db`.
 
 use landonce::{Pipeline, Store};
 
@@ -23,8 +23,13 @@ pub(crate) fn choose_of(args: &StoreArgs, file: Option<&str>) -> Result<Store, F
     if let Some(url) = args.store.as_deref().or(file) {
         return Ok(Store::open(url)?);
     }
-    match std::env::var(VARIABLE) {
-        Ok(url) if !url.trim().is_empty() => Ok(Store::open(url.trim())?),
+    match landonce::environment::variable(VARIABLE) {
+        Some(url) if !url.trim().is_empty() => Ok(Store::open(url.trim())?),
+        // Whoever names a file means the store in it, and no other.
+        None if std::env::var_os(format!("{VARIABLE}_FILE")).is_some() => Err(Failure::usage(
+            format!("the file that ${VARIABLE}_FILE names can't be read"),
+            "check its path, and whether this user may read it",
+        )),
         _ => Ok(Store::open(DEFAULT)?),
     }
 }

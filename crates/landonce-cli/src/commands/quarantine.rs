@@ -9,7 +9,7 @@ use clap::Subcommand;
 use landonce::{Options, Pipeline, Progress, Retried, Store};
 use serde::Serialize;
 
-use crate::args::{AttemptArgs, DeclareArgs, OutputForm, StoreArgs, pipeline_store};
+use crate::args::{AttemptArgs, DeclareArgs, OutputForm, StoreArgs, pipeline_file, pipeline_store};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::interrupt::Gate;
@@ -34,6 +34,8 @@ enum Command {
     Show(Show),
     /// Deliver a pipeline's kept records again, after the pipeline was corrected.
     Retry(Box<Retry>),
+    /// Deliver one kept record with a corrected text. Still bad, it stays as it is.
+    Edit(Edit),
 }
 
 #[derive(Debug, clap::Args)]
@@ -73,6 +75,23 @@ struct Retry {
     declare: DeclareArgs,
 }
 
+#[derive(Debug, clap::Args)]
+struct Edit {
+    /// The pipeline file.
+    #[arg(value_name = "PIPELINE.yaml")]
+    pipeline: PathBuf,
+    /// The entry's id, or its first digits.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// The file with the corrected record, a JSON object; stdin when left out.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    attempts: AttemptArgs,
+}
+
 /// A checked `quarantine …`.
 #[derive(Debug)]
 pub(crate) enum Job {
@@ -82,6 +101,8 @@ pub(crate) enum Job {
     Show(Store, String, bool),
     /// `retry`
     Retry(Store, Pipeline, AttemptArgs),
+    /// `edit`: the entry's id, and the corrected record.
+    Edit(Store, Pipeline, AttemptArgs, String, String),
 }
 
 pub(super) fn validate(args: Args) -> Result<Job, Failure> {
@@ -95,6 +116,22 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
             let pipeline = args.declare.file_or_flags(args.pipeline.as_deref())?;
             Job::Retry(place::choose(&args.store, Some(&pipeline))?, pipeline, args.attempts)
         }
+        Command::Edit(args) => {
+            let pipeline = pipeline_file(&args.pipeline)?;
+            let text = match &args.file {
+                Some(path) => std::fs::read_to_string(path),
+                None => std::io::read_to_string(std::io::stdin().lock()),
+            };
+            let text = text.map_err(|error| {
+                let from =
+                    args.file.as_ref().map_or_else(|| "stdin".to_owned(), |path| path.display().to_string());
+                Failure::usage(
+                    format!("{from}: {error}"),
+                    "give a file with the corrected record, a JSON object",
+                )
+            })?;
+            Job::Edit(place::choose(&args.store, Some(&pipeline))?, pipeline, args.attempts, args.id, text)
+        }
     })
 }
 
@@ -103,7 +140,12 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::List(store, pipeline, limit) => list(&store, pipeline.as_deref(), limit, form).await,
         Job::Show(store, id, is_raw) => show(&store, &id, is_raw, form).await,
         Job::Retry(store, pipeline, attempts) => {
-            retry(&store, &pipeline, attempts.options(), form, gate).await
+            let way = Redelivery::All;
+            retry(&store, &pipeline, attempts.options(), way, form, gate).await
+        }
+        Job::Edit(store, pipeline, attempts, id, text) => {
+            let way = Redelivery::Corrected { id, text };
+            retry(&store, &pipeline, attempts.options(), way, form, gate).await
         }
     }
 }
@@ -166,10 +208,19 @@ struct RetryReport {
     batch: Option<BatchReport>,
 }
 
+/// What is delivered again.
+enum Redelivery {
+    /// All that is open.
+    All,
+    /// One entry, with another text.
+    Corrected { id: String, text: String },
+}
+
 async fn retry(
     store: &Store,
     pipeline: &Pipeline,
     mut options: Options,
+    what: Redelivery,
     form: OutputForm,
     gate: Gate,
 ) -> Result<Exit, Failure> {
@@ -186,7 +237,10 @@ async fn retry(
             at_commit.commit();
         }
     }));
-    let retried = pipeline.retry_quarantine(store, &options).await?;
+    let retried = match &what {
+        Redelivery::All => pipeline.retry_quarantine(store, &options).await?,
+        Redelivery::Corrected { id, text } => Some(pipeline.retry_edited(store, id, text, &options).await?),
+    };
     gate.settled();
     let derived = if pipeline.declared().derived().is_empty() {
         None

@@ -179,3 +179,31 @@ error[L0402]: events.ndjson: 2 of 4 records are bad, more than `on_bad_record.qu
         serde_json::json!([])
     );
 }
+
+#[test]
+fn a_kept_record_is_corrected_once() {
+    let folder = Folder::new();
+    folder.write(
+        "p.yaml",
+        "{pipeline: p, identity: [id], target: {table: t, columns: {n: integer}}, on_bad_record: {quarantine: {max: 100%}}}",
+    );
+    folder.write("in.ndjson", "{\"id\":1,\"n\":\"many\"}\n");
+    assert_eq!(folder.run(&["run", "p.yaml", "in.ndjson"]).code, 0);
+    let listed = folder.run(&["quarantine", "list", "--output", "json"]).json();
+    let id = listed["entries"][0]["id"].as_str().unwrap().to_owned();
+    folder.write("still-bad.json", "{\"id\":1,\"n\":\"more\"}");
+    let bad = folder.run(&["quarantine", "edit", "p.yaml", &id[..10], "still-bad.json"]);
+    assert_eq!(bad.code, 2, "{bad}");
+    assert!(bad.stderr.contains("error[L0401]"), "{bad}");
+    let landed = folder.run_with_stdin(
+        &["quarantine", "edit", "p.yaml", &id[..10], "--output", "json"],
+        b"{\"id\":1,\"n\":7}\n",
+    );
+    assert_eq!(landed.code, 0, "{landed}");
+    assert_eq!(landed.json()["status"], "all_landed");
+    assert_eq!(landed.json()["batch"]["inserted"], 1);
+    folder.write("other.json", "{\"id\":1,\"n\":8}");
+    let late = folder.run(&["quarantine", "edit", "p.yaml", &id[..10], "other.json"]);
+    assert_eq!(late.code, 2, "{late}");
+    assert!(late.stderr.contains("resolved already"), "{late}");
+}

@@ -53,8 +53,15 @@ impl Folder {
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_landonce"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
-        for name in ["LANDONCE_STORE", "LANDONCE_LOG", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PGPASSWORD"]
-        {
+        for name in [
+            "LANDONCE_STORE",
+            "LANDONCE_STORE_FILE",
+            "LANDONCE_LOG",
+            "NO_COLOR",
+            "CLICOLOR",
+            "CLICOLOR_FORCE",
+            "PGPASSWORD",
+        ] {
             command.env_remove(name);
         }
         command

@@ -105,10 +105,12 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0303  the file changed while it was being read
   L0304  an empty payload for a period that has rows
   L0305  the payload isn't shown to be complete
+  L0306  the payload is more than is taken
   L0401  bad records fail the batch
   L0402  more bad records than the quarantine takes
   L0501  the batch id has landed before with other content
   L0502  another load of the period has landed meanwhile
+  L0503  the batch is being landed by another delivery
   L0601  the store can't be reached
   L0602  the database refused
   L0603  every attempt failed for a passing reason
@@ -121,6 +123,30 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0813  a replay is refused
   L0851  a repair can't be made as asked
   L0901  a promise of landonce's own was broken
+  L1001  a webhook isn't shown to be its sender's
+  L1002  a webhook is out of time
+  L1003  an event has no id
+  L1004  a webhook's body is no event
+  L1005  a webhook is of a form that isn't taken
+  L1006  a webhook is too large
+  L1007  too many events wait
+  L1008  there is no such hook
+  L1009  a webhook's body didn't come whole
+  L1021  who asks isn't known
+  L1022  the token isn't good for that
+  L1023  the request comes from elsewhere
+  L1024  the server doesn't answer to this name
+  L1025  there is nothing at this path, or not by this method
+  L1026  the key of the request can't be used
+  L1027  the request makes no sense
+  L1028  the body isn't of a kind that is taken
+  L1029  the body is too long
+  L1030  the body didn't arrive
+  L1031  the same batch is being landed right now
+  L1032  too much at once
+  L1033  the server is stopping
+  L1034  the server failed in a way that it shouldn't
+  L1035  no such pipeline, or no such batch
 
 "#]],
     );
