@@ -1,7 +1,7 @@
 //! Webhooks: `POST /v1/hooks/{name}`, one event a request.
 //!
 //! A request is read whole, up to a limit; its signature is checked over the bytes as they came, before anything looks into them;
-//! then it becomes an event (`landonce_core::pipeline::Hook::take`), which lands through its pipeline's [`door`]. What is refused
+//! then it becomes an event (`landonce_core::pipeline::Hook::take`), which lands through its pipeline's `door`. What is refused
 //! before that writes nothing anywhere.
 
 mod answer;
