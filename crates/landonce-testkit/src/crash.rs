@@ -20,7 +20,7 @@ pub use moment::{Moment, Usage, usage};
 pub const VARIABLE: &str = "LANDONCE_FAILPOINT";
 
 /// The most seconds that anything here is waited for.
-const PATIENCE: u64 = 60;
+const PATIENCE: u64 = 180;
 
 /// How a program that was to be killed came to its end.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl Parked {
 ///
 /// # Panics
 ///
-/// When it can't be started, or does neither within a minute.
+/// When it can't be started, or does neither within three minutes.
 pub async fn park(command: impl Into<Command>, failpoint: &str) -> Result<Parked, Ended> {
     let mut command = command.into();
     command.env(VARIABLE, failpoint);
