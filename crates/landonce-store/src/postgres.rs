@@ -20,6 +20,7 @@ mod errors;
 mod events;
 mod facts;
 mod held;
+mod idle;
 mod inbox;
 mod joined;
 mod ledger;
@@ -28,6 +29,7 @@ mod migrate;
 mod notices;
 mod numeric;
 mod outbox;
+mod position;
 mod quarantine;
 mod quote;
 mod reach;
@@ -59,6 +61,7 @@ use crate::error::Result;
 use crate::held::{Hold, State};
 use crate::inbox::{InboxKey, Settled};
 use crate::ledger::{Entry, Failure};
+use crate::position::{Part, Position, Taken};
 use crate::seam::{Access, Connection};
 use connect::Options;
 use joined::Held;
@@ -221,6 +224,18 @@ impl Connection for Session {
 
     async fn earlier(&mut self, pipeline: &str, most: usize) -> Result<Vec<Settled>> {
         held::earlier(&self.link(), pipeline, most).await
+    }
+
+    async fn take_part(&mut self, part: &Part, owner: &str) -> Result<Taken> {
+        position::take(&self.link(), part, owner).await
+    }
+
+    async fn put_position(&mut self, part: &Part, next: Option<&str>, owner: &str) -> Result<()> {
+        position::put(&self.link(), part, next, owner).await
+    }
+
+    async fn positions(&mut self, pipeline: Option<&str>) -> Result<Vec<Position>> {
+        position::list(&self.link(), pipeline).await
     }
 
     async fn begin(&mut self, access: Access) -> Result<()> {

@@ -8,7 +8,7 @@
 //! The engine calls the verbs of one batch in this order, on one connection:
 //!
 //! ```text
-//! begin → claim → open_stage → stage* → fold → classify → (next_rows → write)* → keep_bad* → enter? → settle → commit
+//! begin → claim → open_stage → stage* → fold → classify → (next_rows → write)* → keep_bad* → enter? → advance? → settle → commit
 //! ```
 //!
 //! What is told apart in [`Work::classify`] can change before it is written: another writer may come in between. The
@@ -33,6 +33,7 @@ use crate::held::{Hold, State};
 use crate::inbox::{Claim, Claimed, InboxKey, Settled};
 use crate::ledger::{Entry, Failure, Load};
 use crate::outbox::Message;
+use crate::position::{Advance, Advanced, Part, Position, Taken};
 use crate::quarantine::BadRow;
 
 pub use derives::{Applied, Compared, Computed, Derives, Difference, Fault, Look};
@@ -107,6 +108,15 @@ pub trait Connection {
 
     /// Makes the table of a plan's [`TablePlan::history`], with the target's columns. Safe when it is there.
     async fn create_history(&mut self, plan: &TablePlan) -> Result<()>;
+
+    /// Takes a part of a source over, in a transaction of its own: whoever had it before can move it no more.
+    async fn take_part(&mut self, part: &Part, owner: &str) -> Result<Taken>;
+
+    /// Puts a part somewhere else, by a person's word; whoever has it loses it. `None`: as if nothing had been landed.
+    async fn put_position(&mut self, part: &Part, next: Option<&str>, owner: &str) -> Result<()>;
+
+    /// The parts that have been taken, by pipeline, source and part; none where there are no tables of landonce's yet.
+    async fn positions(&mut self, pipeline: Option<&str>) -> Result<Vec<Position>>;
 
     /// Begins a transaction. READ COMMITTED or stronger; SQLite takes the write lock at once for [`Access::Write`].
     async fn begin(&mut self, access: Access) -> Result<()>;
@@ -195,8 +205,10 @@ pub trait Work: Derives + Notices {
     /// and returned; the others are written.
     async fn write(&mut self, rows: Self::Rows, run_id: Uuid) -> Result<Written>;
 
-    /// Deletes the rows that the batch's delete records name. Returns how many there were.
-    async fn delete(&mut self) -> Result<u64>;
+    /// Deletes the rows that the batch's delete records name; in a plan with a [`TablePlan::tombstone`] marks them as retired by the
+    /// run, with the record's version. Returns how many there were. A row that is retired already stays so: it takes a newer
+    /// delete's version, and isn't counted.
+    async fn delete(&mut self, run_id: Uuid) -> Result<u64>;
 
     /// How many rows that the batch speaks for ([`TablePlan::scope`]) it doesn't have; 0 for a plan without. Call after
     /// [`Work::classify`]. A record whose row is there, but outside, is [`Class::Conflict`] and never written.
@@ -206,8 +218,8 @@ pub trait Work: Derives + Notices {
     /// how many there were.
     async fn remove_missing(&mut self, run_id: Uuid) -> Result<u64>;
 
-    /// How much of what the batch speaks for is there, and how much of it comes again. Call after [`Work::classify`] and
-    /// before anything is written.
+    /// How much of what the batch speaks for is there, and how much of it comes again. Of a plan without a scope only the
+    /// latter. Call after [`Work::classify`] and before anything is written.
     async fn survey(&mut self) -> Result<Survey>;
 
     /// Brings the history up to the target as it is now: versions that are no more are closed, those that have come are
@@ -250,6 +262,10 @@ pub trait Work: Derives + Notices {
 
     /// Enqueues messages that the outbox doesn't have yet, in their order. Returns how many those were.
     async fn enqueue(&mut self, messages: &[Message]) -> Result<u64>;
+
+    /// Moves a part of the source behind the batch, if it is in the epoch and at the place that the batch began with. Call it late: from
+    /// here on whoever takes the part over waits for this transaction's end.
+    async fn advance(&mut self, advance: &Advance, run_id: Uuid) -> Result<Advanced>;
 
     /// Writes the outcome into the claimed inbox row.
     async fn settle(&mut self, claim: &Claim, outcome: &Outcome) -> Result<()>;

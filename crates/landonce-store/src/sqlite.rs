@@ -26,6 +26,7 @@ mod ledger;
 mod migrate;
 mod notices;
 mod outbox;
+mod position;
 mod quarantine;
 mod reads;
 mod render;
@@ -49,6 +50,7 @@ use crate::error::{Error, Result};
 use crate::held::{Hold, State};
 use crate::inbox::{InboxKey, Settled};
 use crate::ledger::{Entry, Failure};
+use crate::position::{Part, Position, Taken};
 use crate::seam::{Access, Connection};
 use errors::during;
 use joined::Held;
@@ -189,6 +191,18 @@ impl Connection for Session {
 
     async fn earlier(&mut self, pipeline: &str, most: usize) -> Result<Vec<Settled>> {
         held::earlier(&self.connection, pipeline, most)
+    }
+
+    async fn take_part(&mut self, part: &Part, owner: &str) -> Result<Taken> {
+        position::take(&self.connection, part, owner)
+    }
+
+    async fn put_position(&mut self, part: &Part, next: Option<&str>, owner: &str) -> Result<()> {
+        position::put(&self.connection, part, next, owner)
+    }
+
+    async fn positions(&mut self, pipeline: Option<&str>) -> Result<Vec<Position>> {
+        position::list(&self.connection, pipeline)
     }
 
     async fn begin(&mut self, access: Access) -> Result<()> {

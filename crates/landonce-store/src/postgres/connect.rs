@@ -11,6 +11,7 @@ use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{Client, Config, NoTls, Socket};
 
+use super::idle::Idle;
 use super::link::Lost;
 use super::tls::{self, Trust};
 use super::{Session, address, errors};
@@ -35,6 +36,7 @@ pub struct Database {
     place: String,
     timeout: Duration,
     options: Options,
+    idle: Option<Idle>,
 }
 
 /// What every batch transaction sets for itself alone.
@@ -86,6 +88,7 @@ impl Database {
             config,
             timeout,
             options: Options::default(),
+            idle: None,
         })
     }
 
@@ -117,6 +120,28 @@ impl Database {
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.options.statement_timeout = Some(timeout);
         self
+    }
+
+    /// Keeps at most so many connections between batches ([`Database::reuse`], [`Database::give_back`]); clones share them.
+    #[must_use]
+    pub fn keeping(mut self, most: usize) -> Self {
+        self.idle = Some(Idle::new(most));
+        self
+    }
+
+    /// A connection that was given back, or a new one.
+    pub async fn reuse(&self) -> Result<Session> {
+        match self.idle.as_ref().and_then(Idle::take) {
+            Some(session) => Ok(session),
+            None => self.connect().await,
+        }
+    }
+
+    /// Gives a connection back on which all has gone well, and which is in no transaction; it is closed where none are kept.
+    pub fn give_back(&self, session: Session) {
+        if let Some(idle) = &self.idle {
+            idle.put(session);
+        }
     }
 
     /// Where it is, for messages: host, port, database; no secret.

@@ -12,12 +12,13 @@ use uuid::Uuid;
 use super::link::Link;
 use super::rows::{CopyRows, MakesRows};
 use super::stage::{self, Open};
-use super::{apply, facts, held, inbox, ledger, outbox, quarantine, write};
+use super::{apply, facts, held, inbox, ledger, outbox, position, quarantine, write};
 use crate::error::{Error, Result};
 use crate::held::State;
 use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
 use crate::outbox::Message;
+use crate::position::{Advance, Advanced};
 use crate::quarantine::BadRow;
 use crate::seam::{
     Access, Classified, Folded, Refused, Row, SameContent, Survey, Todo, Unapplied, Work, Written,
@@ -181,10 +182,10 @@ impl Work for Joined<'_> {
         write::write(link, open, rows, run_id).await
     }
 
-    async fn delete(&mut self) -> Result<u64> {
+    async fn delete(&mut self, run_id: Uuid) -> Result<u64> {
         self.writing().await?;
         let (link, open) = self.open()?;
-        open.delete(link).await
+        open.delete(link, run_id).await
     }
 
     async fn missing(&mut self) -> Result<u64> {
@@ -237,6 +238,10 @@ impl Work for Joined<'_> {
 
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
         held::decide(self.writing().await?, key, state, run_id).await
+    }
+
+    async fn advance(&mut self, advance: &Advance, run_id: Uuid) -> Result<Advanced> {
+        position::advance(self.writing().await?, advance, run_id).await
     }
 
     async fn bring_about(

@@ -13,7 +13,7 @@ use super::{catalog, facts};
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 8] = [
+const MIGRATIONS: [(&str, &str); 9] = [
     ("0001_inbox", include_str!("../../migrations/postgres/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/postgres/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/postgres/0003_ledger.sql")),
@@ -22,11 +22,22 @@ const MIGRATIONS: [(&str, &str); 8] = [
     ("0006_outbox", include_str!("../../migrations/postgres/0006_outbox.sql")),
     ("0007_events", include_str!("../../migrations/postgres/0007_events.sql")),
     ("0008_action", include_str!("../../migrations/postgres/0008_action.sql")),
+    ("0009_position", include_str!("../../migrations/postgres/0009_position.sql")),
 ];
 
 /// What they make.
-const TABLES: [&str; 9] =
-    ["inbox", "quarantine", "ledger", "held", "held_piece", "due", "outbox", "outbox_pause", "action"];
+const TABLES: [&str; 10] = [
+    "inbox",
+    "quarantine",
+    "ledger",
+    "held",
+    "held_piece",
+    "due",
+    "outbox",
+    "outbox_pause",
+    "action",
+    "position",
+];
 
 /// What migrations stand on: the schema, and the list of those that have been applied.
 const FOUNDATION: &str = "\

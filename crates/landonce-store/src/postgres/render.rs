@@ -11,6 +11,7 @@ mod derive;
 mod events;
 mod history;
 mod notices;
+mod retire;
 mod scope;
 mod stage;
 mod tables;

@@ -231,10 +231,17 @@ impl Open {
         Ok(SameContent { count, samples: rows.iter().take(samples).map(sample).collect() })
     }
 
-    /// Deletes what the batch's delete records name.
-    pub(super) async fn delete(&self, link: &Link<'_>) -> Result<u64> {
+    /// Deletes or retires what the batch's delete records name.
+    pub(super) async fn delete(&self, link: &Link<'_>, run_id: Uuid) -> Result<u64> {
         if !self.plan.has_deletes {
             return Ok(0);
+        }
+        if let Some(sql) = self.render()?.retire() {
+            let run_id = run_id.hyphenated().to_string();
+            let is_told = self.plan.tombstone.as_ref().is_some_and(|tombstone| tombstone.by.is_some());
+            let params: &[(&(dyn ToSql + Sync), Pg)] = if is_told { &[(&run_id, Pg::TEXT)] } else { &[] };
+            let row = link.one(&format!("retiring rows of {}", self.plan.table), &sql, params).await?;
+            return Ok(row.get::<_, i64>(0) as u64);
         }
         link.execute(&format!("deleting from {}", self.plan.table), &self.render()?.delete(), &[]).await
     }
@@ -275,11 +282,10 @@ impl Open {
 
     /// What is there of what the run speaks for.
     pub(super) async fn survey(&self, link: &Link<'_>) -> Result<Survey> {
-        self.sorted()?;
-        let Some(sql) = self.render()?.survey() else { return Ok(Survey::default()) };
-        if self.facts.relation.is_none() {
-            return Ok(Survey::default());
-        }
+        let is_all_new = self.sorted()?.is_all_new;
+        let render = self.render()?;
+        let sql = render.survey().or_else(|| render.returning().filter(|_| !is_all_new));
+        let Some(sql) = sql.filter(|_| self.facts.relation.is_some()) else { return Ok(Survey::default()) };
         let row = link.one(&format!("counting rows of {}", self.plan.table), &sql, &self.owner()).await?;
         let (standing, returning): (i64, i64) = (row.get(0), row.get(1));
         Ok(Survey { standing: standing as u64, returning: returning as u64 })

@@ -10,12 +10,13 @@ use uuid::Uuid;
 
 use super::rows::{self, BoundRows, MakesRows};
 use super::stage::{self, Open};
-use super::{apply, held, inbox, ledger, outbox, quarantine, sameness, write};
+use super::{apply, held, inbox, ledger, outbox, position, quarantine, sameness, write};
 use crate::error::{Error, Result};
 use crate::held::State;
 use crate::inbox::{Claim, Claimed, InboxKey};
 use crate::ledger::{Entry, Load};
 use crate::outbox::Message;
+use crate::position::{Advance, Advanced};
 use crate::quarantine::BadRow;
 use crate::seam::{
     Access, Classified, Folded, Refused, Row, SameContent, Survey, Todo, Unapplied, Work, Written,
@@ -151,10 +152,10 @@ impl Work for Joined<'_> {
         write::write(connection, open, &rows, run_id)
     }
 
-    async fn delete(&mut self) -> Result<u64> {
+    async fn delete(&mut self, run_id: Uuid) -> Result<u64> {
         self.writing()?;
         let (connection, open) = self.open()?;
-        open.delete(connection)
+        open.delete(connection, run_id)
     }
 
     async fn missing(&mut self) -> Result<u64> {
@@ -210,6 +211,10 @@ impl Work for Joined<'_> {
 
     async fn decide(&mut self, key: &InboxKey, state: State, run_id: Uuid) -> Result<bool> {
         held::decide(self.writing()?, key, state, run_id)
+    }
+
+    async fn advance(&mut self, advance: &Advance, run_id: Uuid) -> Result<Advanced> {
+        position::advance(self.writing()?, advance, run_id)
     }
 
     async fn bring_about(

@@ -12,7 +12,7 @@ use super::render::Render;
 use crate::error::{Error, Result};
 
 /// The migrations, in order; the number of the last is the schema's version.
-const MIGRATIONS: [(&str, &str); 8] = [
+const MIGRATIONS: [(&str, &str); 9] = [
     ("0001_inbox", include_str!("../../migrations/sqlite/0001_inbox.sql")),
     ("0002_quarantine", include_str!("../../migrations/sqlite/0002_quarantine.sql")),
     ("0003_ledger", include_str!("../../migrations/sqlite/0003_ledger.sql")),
@@ -21,10 +21,11 @@ const MIGRATIONS: [(&str, &str); 8] = [
     ("0006_outbox", include_str!("../../migrations/sqlite/0006_outbox.sql")),
     ("0007_events", include_str!("../../migrations/sqlite/0007_events.sql")),
     ("0008_action", include_str!("../../migrations/sqlite/0008_action.sql")),
+    ("0009_position", include_str!("../../migrations/sqlite/0009_position.sql")),
 ];
 
 /// What they make.
-const TABLES: [&str; 10] = [
+const TABLES: [&str; 11] = [
     "landonce_inbox",
     "landonce_quarantine",
     "landonce_ledger",
@@ -35,6 +36,7 @@ const TABLES: [&str; 10] = [
     "landonce_outbox_pause",
     "landonce_subject",
     "landonce_action",
+    "landonce_position",
 ];
 
 /// What migrations stand on: the list of those that have been applied here.

@@ -9,6 +9,7 @@ mod derive;
 mod events;
 mod history;
 mod notices;
+mod retire;
 mod scope;
 #[cfg(test)]
 mod snapshots;
@@ -142,8 +143,10 @@ impl<'a> Render<'a> {
     /// A record's class against the row that is there; no row when there is none.
     pub(super) fn look(&self, columns: &[StageColumn]) -> String {
         let covered = self.facts.guard_index.as_ref();
-        let is_covering =
-            self.plan.mode == WriteMode::Upsert && self.version().is_none() && self.plan.scope.is_none();
+        let is_covering = self.plan.mode == WriteMode::Upsert
+            && self.version().is_none()
+            && self.plan.scope.is_none()
+            && self.retired_at.is_none();
         let covered = covered.filter(|_| is_covering);
         // Left to itself, SQLite takes the unique index and then fetches every row for its digest.
         let by = covered
@@ -211,8 +214,17 @@ impl<'a> Render<'a> {
         if self.plan.mode == WriteMode::InsertOnce || sets.is_empty() {
             return format!("{insert} DO NOTHING");
         }
-        let is_older =
-            self.version().map(|version| format!("{} AND ", version.is_older(&given(version.column))));
+        let is_older = self.version().map(|version| {
+            let given = given(version.column);
+            let is_older = version.is_older(&given);
+            // Behind a delete of its own version a put counts: the later of the two.
+            match &self.retired_at {
+                Some(at) => {
+                    format!("({is_older} OR (t.{at} IS NOT NULL AND {})) AND ", version.is_same(&given))
+                }
+                None => format!("{is_older} AND "),
+            }
+        });
         let inside = self.outside(&columns).map(|outside| format!("NOT ({outside}) AND "));
         format!(
             "{insert} DO UPDATE SET\n  {}\nWHERE {}{}{}",
@@ -229,9 +241,9 @@ impl<'a> Render<'a> {
         format!("DELETE FROM {} AS t WHERE {}", self.target, self.is_it(&columns))
     }
 
-    /// The identities of the records that are to be deleted, in key order.
+    /// The identities of the records that are to be deleted, in key order; with the version, where the row keeps it.
     pub(super) fn deletes(&self) -> String {
-        let keys = self.identity().map(|key| format!("s.{}", staged(key.column)));
+        let keys = self.deleted_by().into_iter().map(|column| format!("s.{}", staged(column)));
         format!(
             "SELECT {} FROM {TODO} d JOIN {STAGE} s ON s.rowid = d.staged WHERE d.class = {} ORDER BY d.id",
             list(keys),
@@ -301,11 +313,20 @@ impl<'a> Render<'a> {
             case(&outside, class::CONFLICT);
         }
         if let Some(delete) = &delete {
+            if let Some(retired_at) = &self.retired_at {
+                let newer =
+                    version.as_ref().map(|version| version.is_older(&parameter(columns, version.column)));
+                let newer = newer.map(|newer| format!(" AND NOT {newer}")).unwrap_or_default();
+                case(&format!("{delete} AND t.{retired_at} IS NOT NULL{newer}"), class::UNCHANGED);
+            }
             case(delete, class::DELETE);
         }
         case(&format!("NOT {}", self.differs(columns)), class::UNCHANGED);
         if let Some(version) = &version {
-            case(&version.is_same(&parameter(columns, version.column)), class::CONFLICT);
+            let is_same = version.is_same(&parameter(columns, version.column));
+            let stands =
+                self.retired_at.as_ref().map(|at| format!(" AND t.{at} IS NULL")).unwrap_or_default();
+            case(&format!("{is_same}{stands}"), class::CONFLICT);
         }
         format!("CASE {} ELSE {} END", cases.join(" "), class::CHANGED)
     }

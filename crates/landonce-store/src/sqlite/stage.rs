@@ -209,14 +209,21 @@ impl Open {
         self.classes.remove(&place.offset)
     }
 
-    /// Deletes what the batch's delete records name.
-    pub(super) fn delete(&self, connection: &Connection) -> Result<u64> {
+    /// Deletes or retires what the batch's delete records name.
+    pub(super) fn delete(&self, connection: &Connection, run_id: Uuid) -> Result<u64> {
         if !self.plan.has_deletes {
             return Ok(0);
         }
         let render = self.render()?;
+        let retire = render.retire();
+        let run_id = run_id.hyphenated().to_string();
+        let is_told = self.plan.tombstone.as_ref().is_some_and(|tombstone| tombstone.by.is_some());
         let steps = || {
-            let mut delete = connection.prepare_cached(&render.delete())?;
+            let mut delete = connection.prepare_cached(&retire.unwrap_or_else(|| render.delete()))?;
+            let mut again = match render.retire_again() {
+                Some(sql) => Some(connection.prepare_cached(&sql)?),
+                None => None,
+            };
             let mut named = connection.prepare_cached(&render.deletes())?;
             let count = named.column_count();
             let mut rows = named.raw_query();
@@ -224,7 +231,15 @@ impl Open {
             while let Some(row) = rows.next()? {
                 let identity = (0..count).map(|at| row.get_ref(at)).collect::<Result<Vec<_>, _>>()?;
                 bind(&mut delete, &identity)?;
-                deleted += delete.raw_execute()? as u64;
+                if is_told {
+                    delete.raw_bind_parameter(count + 1, &run_id)?;
+                }
+                let taken = delete.raw_execute()? as u64;
+                deleted += taken;
+                if let Some(again) = again.as_mut().filter(|_| taken == 0) {
+                    bind(again, &identity)?;
+                    again.raw_execute()?;
+                }
             }
             Ok(deleted)
         };
@@ -262,7 +277,8 @@ impl Open {
 
     /// What is there of what the run speaks for.
     pub(super) fn survey(&self, connection: &Connection) -> Result<Survey> {
-        let Some(sql) = self.render()?.survey().filter(|_| self.facts.is_there) else {
+        let render = self.render()?;
+        let Some(sql) = render.survey().or_else(|| render.returning()).filter(|_| self.facts.is_there) else {
             return Ok(Survey::default());
         };
         let read = |row: &rusqlite::Row<'_>| {

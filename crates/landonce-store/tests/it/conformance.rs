@@ -14,11 +14,13 @@ pub(crate) mod ledger;
 pub(crate) mod names;
 pub(crate) mod notices;
 pub(crate) mod outbox;
+pub(crate) mod positions;
 pub(crate) mod quarantine;
 pub(crate) mod reads;
 pub(crate) mod refused;
 pub(crate) mod repairs;
 pub(crate) mod repeats;
+pub(crate) mod retires;
 pub(crate) mod sameness;
 pub(crate) mod scopes;
 pub(crate) mod snapshots;
@@ -62,6 +64,8 @@ macro_rules! every_promise {
                 people_retry_redrive_resend_and_discard, messages_are_found_by_what_is_asked,
                 the_depth_counts_what_is_pending_and_dead, pruning_takes_what_was_done_with_long_ago,
                 a_look_at_the_outbox_needs_no_tables, two_at_once_lease_each_message_once_and_in_order;
+            positions: a_part_goes_on_where_its_last_batch_ended, who_was_taken_over_moves_nothing, a_move_goes_with_its_transaction,
+                a_person_puts_a_part_elsewhere_and_its_owner_loses_it;
             quarantine: a_bad_record_is_kept_once, a_bad_record_that_lands_is_marked_once;
             reads: batches_come_page_by_page_newest_first, figures_are_sums_by_the_hour, events_are_found_by_what_they_are_about,
                 what_waits_is_counted_by_pipeline, rows_are_found_by_key_by_columns_and_by_run, what_was_done_by_hand_is_kept_once,
@@ -73,6 +77,8 @@ macro_rules! every_promise {
             repeats: the_last_of_one_identity_counts, insert_once_keeps_the_first, false_suspicions_fold_nothing,
                 identities_are_columns_or_their_hash;
             sameness: equal_content_under_another_id_is_told, equal_content_inside_a_batch_is_told;
+            retires: a_delete_marks_the_row_once_and_a_put_restores_it, a_newer_delete_keeps_an_older_put_away,
+                a_table_without_the_second_column_retires;
             scopes: a_period_holds_exactly_the_batch, an_equal_period_is_not_touched, other_periods_and_owners_are_out_of_reach,
                 an_empty_batch_empties_its_period, a_row_that_came_in_between_is_out_of_reach_too;
             snapshots: an_absent_row_is_marked_once_by_its_run, an_equal_row_that_comes_again_is_restored,

@@ -58,7 +58,7 @@ impl Render<'_> {
             ),
         };
         // An update of no key column leaves those alone who only point at the row.
-        let is_update = look == Look::Before && !self.plan.has_deletes;
+        let is_update = look == Look::Before && (!self.plan.has_deletes || self.retired_at.is_some());
         let strength = if is_update { "NO KEY UPDATE" } else { "UPDATE" };
         let order = list(self.identity().into_iter().map(|(name, _, _)| format!("t.{name}")));
         Some(format!(

@@ -1,7 +1,9 @@
 //! The statements of plans that differ in what matters, whole, as the server gets them.
 
 use landonce_core::column::Type;
-use landonce_core::plan::{Absent, From, Guard, KeyForm, Match, PlanColumn, TableName, TablePlan, WriteMode};
+use landonce_core::plan::{
+    Absent, From, Guard, KeyForm, Match, PlanColumn, TableName, TablePlan, Tombstone, WriteMode,
+};
 
 use super::*;
 
@@ -314,6 +316,32 @@ fn deletes_lock_in_key_order_first() {
       FOR UPDATE OF t
     )
     DELETE FROM "public"."duty_event" t USING doomed d WHERE t."order" = d.c0 AND (t."line" = d.c1 OR (t."line" IS NULL AND d.c1 IS NULL))
+    "#);
+}
+
+#[test]
+fn deletes_that_retire_keep_the_version() {
+    let tombstone = Tombstone { at: "retired_at".into(), by: Some("retired_by".into()), by_type: None };
+    let plan = TablePlan { has_deletes: true, tombstone: Some(tombstone), sender_id: false, ..own() };
+    let sql = rendered!(plan.clone(), TABLE, retire().unwrap());
+    insta::assert_snapshot!(sql, @r#"
+    WITH doomed AS MATERIALIZED (
+      SELECT s.landonce_key, s.c0 AS given_version, t."retired_at" IS NULL AS is_new
+      FROM "public"."duty_event" t JOIN pg_temp.landonce_stage s ON t."landonce_key" = s.landonce_key
+      WHERE s.landonce_is_delete AND (t."retired_at" IS NULL OR t."updated_at" < s.c0) AND (t."updated_at" > s.c0) IS NOT TRUE
+      ORDER BY s.landonce_key
+      FOR NO KEY UPDATE OF t
+    ), marked AS (
+      UPDATE "public"."duty_event" t SET "retired_at" = coalesce(t."retired_at", pg_catalog.now()), "retired_by" = CASE WHEN d.is_new THEN CAST($1 AS uuid) ELSE t."retired_by" END, "revision" = coalesce(t."revision", 0) + d.is_new::int, "updated_at" = coalesce(d.given_version, t."updated_at")
+      FROM doomed d WHERE t."landonce_key" = d.landonce_key
+      RETURNING d.is_new
+    )
+    SELECT count(*) FILTER (WHERE m.is_new) FROM marked m
+    "#);
+    insta::assert_snapshot!(rendered!(plan, TABLE, returning().unwrap()), @r#"
+    SELECT 0::bigint, count(*)
+    FROM (SELECT s.* FROM pg_temp.landonce_todo d JOIN pg_temp.landonce_stage s ON s.landonce_offset = d.landonce_offset WHERE d.class IN (2)) s JOIN "public"."duty_event" t ON t."landonce_key" = s.landonce_key
+    WHERE t."retired_at" IS NOT NULL
     "#);
 }
 

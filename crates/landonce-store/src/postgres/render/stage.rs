@@ -219,12 +219,25 @@ ORDER BY {}",
                 case(&outside, class::CONFLICT);
             }
             if self.plan.has_deletes {
+                if let Some(retired_at) = &self.retired_at {
+                    let newer = version
+                        .as_ref()
+                        .map(|(there, given)| format!(" AND ({there} < {given}) IS NOT TRUE"));
+                    let newer = newer.unwrap_or_default();
+                    case(
+                        &format!("s.landonce_is_delete AND t.{retired_at} IS NOT NULL{newer}"),
+                        class::UNCHANGED,
+                    );
+                }
                 // Of the same version too: a delete often carries that of the row it found.
                 case("s.landonce_is_delete", class::DELETE);
             }
             case(&format!("NOT ({differs})"), class::UNCHANGED);
             if let Some((there, given)) = &version {
-                case(&format!("{there} = {given}"), class::CONFLICT);
+                // Behind a delete of its own version a put counts: the later of the two.
+                let stands =
+                    self.retired_at.as_ref().map(|at| format!(" AND t.{at} IS NULL")).unwrap_or_default();
+                case(&format!("{there} = {given}{stands}"), class::CONFLICT);
             }
             case("", class::CHANGED);
         }

@@ -148,7 +148,14 @@ WITH {head}written AS (
             self.differs("t", |column| format!("EXCLUDED.{}", self.target_column(column)))
         };
         if let Some((version, _)) = self.version() {
-            guard.push_str(&format!("\n  AND (t.{version} < EXCLUDED.{version} OR t.{version} IS NULL)"));
+            let retired = self
+                .retired_at
+                .as_ref()
+                .map(|at| format!(" OR (t.{at} IS NOT NULL AND t.{version} = EXCLUDED.{version})"));
+            guard.push_str(&format!(
+                "\n  AND (t.{version} < EXCLUDED.{version} OR t.{version} IS NULL{})",
+                retired.unwrap_or_default()
+            ));
         }
         if let Some(outside) = self.outside("t", |column| format!("EXCLUDED.{}", self.target_column(column)))
         {

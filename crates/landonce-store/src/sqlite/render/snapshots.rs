@@ -1,7 +1,9 @@
 //! The statements of plans that differ in what matters, whole, as SQLite gets them.
 
 use landonce_core::column::Type;
-use landonce_core::plan::{Absent, From, Guard, KeyForm, Match, PlanColumn, TableName, TablePlan, WriteMode};
+use landonce_core::plan::{
+    Absent, From, Guard, KeyForm, Match, PlanColumn, TableName, TablePlan, Tombstone, WriteMode,
+};
 
 use super::*;
 use crate::sqlite::catalog::Identity;
@@ -201,6 +203,26 @@ fn a_row_is_deleted_by_its_identity() {
     insta::assert_snapshot!(rendered!(theirs(), render => of(&render)), @r#"
     SELECT s.c0, s.c1 FROM temp.landonce_todo d JOIN temp.landonce_stage s ON s.rowid = d.staged WHERE d.class = 5 ORDER BY d.id
     DELETE FROM "main"."duty_event" AS t WHERE t."order" = ?1 AND t."e""mail" COLLATE "NOCASE" = ?2
+    "#);
+}
+
+#[test]
+fn a_delete_that_retires_keeps_the_version() {
+    let tombstone = Tombstone { at: "retired_at".into(), by: Some("retired_by".into()), by_type: None };
+    let plan = TablePlan { has_deletes: true, tombstone: Some(tombstone), sender_id: false, ..own() };
+    let of = |render: &Render<'_>| {
+        [Some(render.deletes()), render.retire(), render.retire_again(), render.returning()]
+            .map(Option::unwrap)
+            .join("\n")
+    };
+    insta::assert_snapshot!(rendered!(plan, render => of(&render)), @r#"
+    SELECT s.landonce_key, s.c0 FROM temp.landonce_todo d JOIN temp.landonce_stage s ON s.rowid = d.staged WHERE d.class = 5 ORDER BY d.id
+    UPDATE "main"."duty_event" AS t SET "retired_at" = strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z', "retired_by" = ?3, "revision" = coalesce("revision", 0) + 1, "updated_at" = coalesce(?2, "updated_at")
+    WHERE t."landonce_key" = ?1 AND t."retired_at" IS NULL
+    UPDATE "main"."duty_event" AS t SET "updated_at" = ?2
+    WHERE t."landonce_key" = ?1 AND t."retired_at" IS NOT NULL AND (t."updated_at" IS NULL OR t."updated_at" < ?2)
+    SELECT 0, count(*) FROM temp.landonce_todo AS d CROSS JOIN temp.landonce_stage AS s ON s.rowid = d.staged CROSS JOIN "main"."duty_event" AS t ON t."landonce_key" = s.landonce_key
+    WHERE d.class = 2 AND t."retired_at" IS NOT NULL
     "#);
 }
 

@@ -256,7 +256,7 @@ pub(crate) async fn land_claimed<W: Work>(
         landed.written.conflicts.extend(written.conflicts);
         landed.written.refused.extend(written.refused);
     }
-    landed.deleted = work.delete().await.unwrap();
+    landed.deleted = work.delete(claim.run_id).await.unwrap();
     let outcome = Outcome { read: records.len() as u64, ..Outcome::default() };
     work.settle(claim, &outcome).await.unwrap();
     work.close_stage().await.unwrap();

@@ -41,7 +41,7 @@ async fn land<C: Connection>(
         }
         work.write(rows, claim.run_id).await.unwrap();
     }
-    work.delete().await.unwrap();
+    work.delete(claim.run_id).await.unwrap();
     let changes = all(&mut work, claim.run_id, most).await;
     work.close_stage().await.unwrap();
     drop(work);

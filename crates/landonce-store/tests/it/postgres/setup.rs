@@ -42,7 +42,8 @@ async fn eight_at_once_on_an_empty_database_all_succeed() {
             ["5", "0005_due"],
             ["6", "0006_outbox"],
             ["7", "0007_events"],
-            ["8", "0008_action"]
+            ["8", "0008_action"],
+            ["9", "0009_position"],
         ]
     );
     let indexes = "SELECT count(*) FROM pg_index WHERE indrelid = 'things'::regclass";
@@ -100,7 +101,7 @@ async fn a_database_of_a_newer_landonce_is_refused() {
     connection.migrate().await.unwrap();
     bench.run("INSERT INTO landonce.migration (version, name) VALUES (99, 'x')").await;
     let error = connection.migrate().await.unwrap_err();
-    assert!(error.to_string().contains("version 99 of them and this landonce knows 8"), "{error}");
+    assert!(error.to_string().contains("version 99 of them and this landonce knows 9"), "{error}");
 }
 
 #[tokio::test]

@@ -325,7 +325,7 @@ async fn what_cannot_be_written_safely_is_refused_before_any_write() {
     let error =
         connection.create_target(&TablePlan { table: schema("public"), ..things() }).await.unwrap_err();
     assert!(error.to_string().contains("no schema `public`"), "{error}");
-    assert_eq!(folder.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'landonce%'").await, [["19"]]);
+    assert_eq!(folder.rows("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'landonce%'").await, [["20"]]);
 }
 
 fn schema(schema: &str) -> landonce_core::plan::TableName {
