@@ -63,6 +63,30 @@ pub enum BadKind {
 }
 
 impl BadKind {
+    /// Every kind.
+    pub const ALL: &'static [Self] = &[
+        Self::Syntax,
+        Self::Encoding,
+        Self::DuplicateName,
+        Self::LoneSurrogate,
+        Self::Nul,
+        Self::TooDeep,
+        Self::TooLarge,
+        Self::RaggedRow,
+        Self::NullKey,
+        Self::AbsentKey,
+        Self::AmbiguousKey,
+        Self::NoVersion,
+        Self::WrongType,
+        Self::OutOfRange,
+        Self::TooLong,
+        Self::UnmappedField,
+        Self::Refused,
+        Self::OutsidePeriod,
+        Self::OtherOwner,
+        Self::Conflict,
+    ];
+
     /// The stable name, as it appears in reports and in the quarantine.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -91,6 +115,11 @@ impl BadKind {
 }
 
 impl BadKind {
+    /// The kind of a stable name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
+    }
+
     /// Whether the record has no identity at all, so that no row can be its.
     pub const fn is_without_identity(self) -> bool {
         matches!(self, Self::NullKey | Self::AbsentKey)

@@ -3,10 +3,17 @@
 mod apply;
 mod archive;
 mod check;
+mod command;
 mod complete;
 mod derive;
+mod feed;
 mod hook;
+pub mod http;
+mod kafka;
+mod nats;
 mod notify;
+mod query;
+mod shape;
 mod whole;
 
 pub use apply::{Apply, ApplyPiece};
@@ -21,10 +28,16 @@ pub use whole::{AbsentRow, PeriodOf, Plausible, SnapshotOf, Whole};
 
 use crate::spec::{FormatSpec, ManagedSpec, Normalize, Spec};
 
+pub use command::CommandFeed;
 pub use complete::{Proof, SideFile};
 pub use derive::{Base, Derived, Part, QUARTER, Query};
+pub use feed::{Cut, Feed};
 pub use hook::{Added, AddedFrom, EventId, Hook, NoEvent, NoSecret, Taken};
+pub use kafka::Kafka;
+pub use nats::{Nats, NatsAuth};
 pub use notify::{Notify, Order, Piece, Reference, Template};
+pub use query::{Overlap, QueryFeed, QueryPiece, Since};
+pub use shape::{Codec, MARKER, Message, RegistryAt, Shape, Shaped};
 
 /// A declared pipeline.
 #[derive(Debug, Clone)]
@@ -63,6 +76,12 @@ pub struct Source {
     pub max_record: u64,
     /// What proves that a payload is complete, all of it; empty when nothing is declared.
     pub complete: Vec<Proof>,
+    /// What is read, where it isn't files.
+    pub feed: Feed,
+    /// With a stream or a fetch: where a batch ends.
+    pub cut: Cut,
+    /// With a stream: how messages become records.
+    pub shape: Shape,
 }
 
 /// What makes two records the same.
@@ -157,6 +176,8 @@ pub struct Write {
     pub absent: Option<Absent>,
     /// The field and the texts that make a record a delete.
     pub delete_when: Option<(String, Vec<String>)>,
+    /// A delete marks its row as retired, and doesn't delete it.
+    pub retires_deleted: bool,
     /// What a run speaks for beside its records.
     pub whole: Option<Whole>,
 }

@@ -158,8 +158,8 @@ pub struct TablePlan {
     /// The rows that the batch speaks for, so that those it doesn't have are to go; `None` when it speaks for its records
     /// only.
     pub scope: Option<Scope>,
-    /// Rows of the scope that the batch doesn't have are retired, not deleted: marked in these columns, and restored when
-    /// they come again.
+    /// Rows that are to go are retired, not deleted: marked in these columns, and restored when they come again. They are those
+    /// of the scope that the batch doesn't have; in a plan without one, those that delete records name.
     pub tombstone: Option<Tombstone>,
     /// Where every version of a row is kept; needs [`TablePlan::revision`], which tells versions apart.
     pub history: Option<TableName>,

@@ -228,9 +228,7 @@ impl RecordReader {
         if let Some(whose) = &self.whose {
             whose.fill(&mut values, &mut present)?;
         }
-        if !is_delete {
-            check_required(&self.columns, self.version, &values, present)?;
-        }
+        check_required(&self.columns, self.version, &values, present, is_delete)?;
 
         let seen = Seen {
             layout,
@@ -321,10 +319,13 @@ fn check_required(
     version: Option<usize>,
     values: &[Value<'_>],
     present: i64,
+    is_delete: bool,
 ) -> Result<(), BadRecord> {
     for (at, column) in columns.iter().enumerate() {
         let is_version = version == Some(at);
-        if (!column.is_required && !is_version) || values[at] != Value::Null {
+        // Of a delete nothing is written but its version, without which it would have no place among the puts.
+        let is_due = is_version || (column.is_required && !is_delete);
+        if !is_due || values[at] != Value::Null {
             continue;
         }
         let field = column.field.as_deref().unwrap_or_default();

@@ -5,12 +5,19 @@
 mod apply;
 mod archive;
 mod column;
+mod command;
 mod complete;
+mod cut;
 mod derive;
 mod fault;
 mod hook;
+mod http;
 mod identity;
+mod kafka;
+mod message;
+mod nats;
 mod notify;
+mod query;
 mod whole;
 
 use schemars::JsonSchema;
@@ -20,18 +27,31 @@ use serde::de::DeserializeOwned;
 pub use apply::ApplySpec;
 pub use archive::{ArchiveMap, ArchiveSpec};
 pub use column::{ColumnSpec, ColumnsSpec};
+pub use command::{CommandSpec, SingerSpec};
 pub use complete::{
     CompleteSpec, CountSpec, MarkerRecordSpec, MarkerSpec, ProofMap, ProofSpec, ProofWord, SideFileSpec,
 };
+pub use cut::CutSpec;
 pub use derive::DeriveSpec;
 pub use fault::SpecError;
 pub use hook::{
     EncodingSpec, EventIdSpec, GroupSpec, HashSpec, HmacSpec, HookFieldSpec, HookSpec, SchemeSpec,
 };
+pub use http::{
+    CursorSpec, HttpAuthSpec, HttpBasicSpec, HttpRetrySpec, HttpSinceSpec, HttpSpec, HttpTlsSpec, LinkMap,
+    LinkSpec, NumberSpec, OffsetSpec, PageSizeSpec, PageSpec, RedirectsSpec,
+};
 pub use identity::{
     AllFields, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, Normalize, NullKey, Repeats,
 };
+pub use kafka::{KafkaSaslSpec, KafkaSpec, KafkaTlsSpec, LostSpec, MechanismSpec, RecreatedSpec, StartSpec};
+pub use message::{
+    CodecSpec, EnvelopeSpec, KeyCodecSpec, KeyMap, KeySpec, MessageFieldSpec, MessageSpec, RegistrySpec,
+    TombstoneSpec,
+};
+pub use nats::{NatsAuthSpec, NatsSpec, NatsStartSpec, NatsTlsSpec};
 pub use notify::{ChangeKind, NotifySpec, OrderSpec, PayloadSpec, ValueSpec, WhereSpec};
+pub use query::{QuerySpec, QueryTypeSpec, SinceSpec};
 pub use whole::{OwnerSpec, PeriodSpec, PlausibleSpec};
 
 /// A pipeline file.
@@ -84,6 +104,27 @@ pub struct SourceSpec {
     /// A file, or a glob: each file is a batch of its own, in name order. Relative to the pipeline file.
     #[serde(default)]
     pub file: Option<String>,
+    /// Topics of a Kafka cluster, read by `landonce consume`.
+    #[serde(default)]
+    pub kafka: Option<KafkaSpec>,
+    /// A stream of NATS JetStream, read by `landonce consume`.
+    #[serde(default)]
+    pub nats: Option<NatsSpec>,
+    /// An HTTP API, page by page.
+    #[serde(default)]
+    pub http: Option<HttpSpec>,
+    /// The rows of a query to another database.
+    #[serde(default)]
+    pub query: Option<QuerySpec>,
+    /// What a program writes to its standard output.
+    #[serde(default)]
+    pub command: Option<CommandSpec>,
+    /// With `kafka` or `nats`: how a message becomes a record.
+    #[serde(default)]
+    pub message: Option<MessageSpec>,
+    /// With `kafka`, `nats`, `http`, `query` or `command`: how much lands in one transaction.
+    #[serde(default)]
+    pub batch: CutSpec,
     /// The format; guessed from the file's name and first bytes when left out.
     #[serde(default)]
     pub format: Option<FormatSpec>,
@@ -110,6 +151,8 @@ pub enum FormatSpec {
     Geojson,
     /// Comma-separated values with a header.
     Csv,
+    /// Apache Parquet, in a landonce that was built with the feature `parquet`.
+    Parquet,
 }
 
 /// Options for CSV.
@@ -217,6 +260,20 @@ pub struct WriteSpec {
     /// Which records are deletes.
     #[serde(default)]
     pub delete_when: Option<DeleteSpec>,
+    /// What a delete does to its row, whether a record says it (`delete_when`) or a message; `delete` when left out.
+    #[serde(default)]
+    pub deleted: DeletedSpec,
+}
+
+/// What a delete does to its row.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DeletedSpec {
+    /// It is deleted.
+    #[default]
+    Delete,
+    /// It is marked as retired, and restored by the next put.
+    Retire,
 }
 
 /// The write modes.

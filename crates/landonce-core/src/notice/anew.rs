@@ -16,7 +16,7 @@ const LABEL: &[u8] = b"landonce change 1\0";
 
 /// Whether the pipeline may delete rows.
 pub(super) fn may(pipeline: &Pipeline, plan: &TablePlan) -> bool {
-    plan.has_deletes
+    (plan.has_deletes && plan.tombstone.is_none())
         || match pipeline.whole() {
             Some(Whole::Period(_)) => true,
             Some(Whole::Snapshot(of)) => of.absent == AbsentRow::Delete,

@@ -3,6 +3,8 @@
 
 mod parse;
 
+pub(super) use parse::skipped;
+
 use super::check::{Checked, fault};
 use crate::column::Type;
 use crate::json::{Kind, Tape};

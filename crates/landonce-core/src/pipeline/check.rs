@@ -2,12 +2,12 @@
 
 use super::{
     Archive, Ceiling, DeclaredColumn, DeclaredForm, Identity, IdentityFrom, OnBad, Pipeline, PipelineError,
-    Rest, Source, Target, Write, apply, derive, hook, notify, whole,
+    Rest, Shape, Source, Target, Write, apply, derive, feed, hook, notify, shape, whole,
 };
 use crate::plan::{Absent, KeyForm, TableName, WriteMode};
 use crate::spec::{
-    AbsentSpec, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, ModeSpec, NullKey, OnBadSpec,
-    Repeats, SourceSpec, Spec, TargetSpec, WriteSpec,
+    AbsentSpec, DeletedSpec, IdentityFields, IdentityMap, IdentitySpec, KeyFormSpec, ModeSpec, NullKey,
+    OnBadSpec, Repeats, SourceSpec, Spec, TargetSpec, WriteSpec,
 };
 
 /// The default record limit: 16 MiB.
@@ -31,11 +31,16 @@ pub(super) fn resolve(spec: Spec) -> Checked<Pipeline> {
             format!("a name of 1 to {MAX_PIPELINE} bytes without control characters is due"),
         );
     }
-    let source = source(spec.source)?;
+    let message = spec.source.message.clone();
+    let mut source = source(spec.source)?;
     let (identity, mut volatile) = identity(spec.identity)?;
     volatile.extend(spec.volatile);
     let target = target(spec.target)?;
-    let write = write(spec.write)?;
+    let mut write = write(spec.write)?;
+    if source.feed.is_stream() {
+        source.shape = shape::resolve(message.unwrap_or_default(), &identity, &target, &mut write)?;
+    }
+    deletes(&write)?;
     let derived = derive::resolve(spec.derive, &target)?;
     let archive = spec.archive.map(Archive::new).transpose()?;
     let notify = notify::resolve(spec.notify)?;
@@ -80,7 +85,11 @@ fn source(spec: SourceSpec) -> Checked<Source> {
     if spec.max_record == Some(0) {
         return fault("source.max_record", "a number of bytes above 0 is due");
     }
+    let (feed, cut) = feed::resolve(&spec)?;
     Ok(Source {
+        feed,
+        cut,
+        shape: Shape::default(),
         complete: super::complete::resolve(spec.complete, spec.format)?,
         file: spec.file,
         format: spec.format,
@@ -252,10 +261,12 @@ fn write(spec: WriteSpec) -> Checked<Write> {
             return fault("write.delete_when", "goes with `mode: upsert`");
         }
     }
-    if spec.version.is_some() && spec.delete_when.is_some() {
+    let retires_deleted = spec.deleted == DeletedSpec::Retire;
+    if spec.version.is_some() && spec.delete_when.is_some() && !retires_deleted {
         return fault(
             "write.delete_when",
-            "can't be ordered by `version`: a late put would bring a deleted row back, because its version is gone with it",
+            "can't be ordered by `version`: a late put would bring a deleted row back, because its version is gone with it; with \
+             `deleted: retire` the row keeps its version",
         );
     }
     if let Some(delete) = &spec.delete_when
@@ -269,8 +280,21 @@ fn write(spec: WriteSpec) -> Checked<Write> {
         // In the modes above a record is a whole row.
         absent: if whole.is_some() { Some(Absent::Replace) } else { absent_field(spec.absent)? },
         delete_when: spec.delete_when.map(|delete| (delete.field, delete.equals)),
+        retires_deleted,
         whole,
     })
+}
+
+/// `deleted` says what deletes do, so there have to be some.
+fn deletes(write: &Write) -> Checked<()> {
+    if write.retires_deleted && write.delete_when.is_none() {
+        return fault(
+            "write.deleted",
+            "nothing says which records are deletes; declare `write.delete_when`, or a stream whose messages delete \
+             (`source.message`)",
+        );
+    }
+    Ok(())
 }
 
 fn absent_field(spec: Option<AbsentSpec>) -> Checked<Option<Absent>> {
@@ -309,6 +333,17 @@ fn on_bad(spec: &OnBadSpec) -> Checked<OnBad> {
 
 /// Rules that need the whole pipeline.
 fn across(pipeline: &Pipeline) -> Checked<()> {
+    if pipeline.source.feed.is_stream() {
+        if pipeline.write.whole.is_some() {
+            return fault(
+                "source",
+                "a stream goes with `write.mode: insert_once` or `upsert`: a piece of it speaks for no whole period or source",
+            );
+        }
+        if !pipeline.source.complete.is_empty() {
+            return fault("source.complete", "goes with files: a stream is never all there is");
+        }
+    }
     let identity_fields: &[String] = match &pipeline.identity.from {
         IdentityFrom::Fields { names, .. } => names,
         IdentityFrom::SenderId(field) => std::slice::from_ref(field),

@@ -12,6 +12,8 @@ pub enum Proof {
     JsonClosed,
     /// Every member of the compressed stream ended with its checksum.
     GzipTrailer,
+    /// The footer, which is written last, counts as many rows as there are.
+    ParquetFooter,
     /// The last line is exactly this text.
     EndLine(String),
     /// The last line is an object with this text in this field.
@@ -77,6 +79,7 @@ pub(super) fn resolve(spec: CompleteSpec, format: Option<FormatSpec>) -> Checked
         match written {
             ProofSpec::Word(ProofWord::JsonClosed) => proofs.push(Proof::JsonClosed),
             ProofSpec::Word(ProofWord::GzipTrailer) => proofs.push(Proof::GzipTrailer),
+            ProofSpec::Word(ProofWord::ParquetFooter) => proofs.push(Proof::ParquetFooter),
             ProofSpec::Map(map) => from_map(*map, &mut proofs)?,
         }
     }
@@ -163,6 +166,7 @@ fn kind(proof: &Proof) -> &'static str {
     match proof {
         Proof::JsonClosed => "json_closed",
         Proof::GzipTrailer => "gzip_trailer",
+        Proof::ParquetFooter => "parquet_footer",
         Proof::EndLine(_) | Proof::EndRecord { .. } => "end_marker",
         Proof::CountField(_) | Proof::CountTrailer { .. } | Proof::CountFile(_) => "count",
         Proof::Checksum(_) => "checksum",
@@ -172,8 +176,23 @@ fn kind(proof: &Proof) -> &'static str {
 
 /// What a declared format rules out. Of a format that is guessed, each payload tells.
 fn fits(proof: &Proof, format: Option<FormatSpec>, all: &[Proof]) -> Checked<()> {
-    use FormatSpec::{Csv, Geojson, Json, Ndjson};
+    use FormatSpec::{Csv, Geojson, Json, Ndjson, Parquet};
     let (key, what) = match (proof, format) {
+        (Proof::ParquetFooter, Some(Ndjson | Csv | Json | Geojson)) => {
+            (KEY, "`parquet_footer` goes with `parquet`, which is the only format with a footer")
+        }
+        (
+            Proof::GzipTrailer
+            | Proof::EndLine(_)
+            | Proof::EndRecord { .. }
+            | Proof::CountTrailer { .. }
+            | Proof::CountField(_)
+            | Proof::JsonClosed,
+            Some(Parquet),
+        ) => (
+            KEY,
+            "a Parquet file has no lines and no brackets, and isn't compressed as a whole: declare `parquet_footer`",
+        ),
         (Proof::JsonClosed, Some(Ndjson | Csv)) => {
             (KEY, "`json_closed` goes with `json` and `geojson`; lines have no bracket to close")
         }

@@ -13,6 +13,9 @@ use crate::webhook::{BadSecret, Held, IdFrom, Scheme};
 pub(super) use check::resolve;
 pub use taken::{NoEvent, Taken};
 
+/// The shortest secret whose bytes are the key: what is shorter is a placeholder, or can be guessed from one signature.
+const SHORTEST: usize = 8;
+
 /// A sender's webhooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hook {
@@ -97,7 +100,11 @@ impl Hook {
     pub fn hold(&self, environment: impl Fn(&str) -> Option<String>) -> Result<Vec<Held>, NoSecret> {
         let one = |variable: &String| {
             let text = environment(variable).ok_or_else(|| NoSecret::Missing(variable.clone()))?;
-            self.scheme.secret(&text).map_err(|source| NoSecret::Bad { variable: variable.clone(), source })
+            // The other schemes have a least length of their own.
+            let is_short = !matches!(self.scheme, Scheme::Standard { .. } | Scheme::Bearer)
+                && (1..SHORTEST).contains(&text.trim().len());
+            let held = if is_short { Err(BadSecret::Short) } else { self.scheme.secret(&text) };
+            held.map_err(|source| NoSecret::Bad { variable: variable.clone(), source })
         };
         self.secrets.iter().map(one).collect()
     }

@@ -58,6 +58,24 @@ impl Whole {
     }
 }
 
+impl super::Source {
+    /// The key of a text in which `{period.…}` stands, if there is one: then every period has a source of its own.
+    pub fn placeholder(&self) -> Option<&'static str> {
+        if self.file.as_deref().is_some_and(Period::uses) {
+            return Some("source.file");
+        }
+        let mut found = None;
+        // Nothing is filled in, so nothing fails.
+        let _ = self.feed.filled(&mut |key, text| {
+            if Period::uses(text) {
+                found.get_or_insert(key);
+            }
+            Ok(text.to_owned())
+        });
+        found
+    }
+}
+
 impl Pipeline {
     /// What a run speaks for beside its records.
     pub fn whole(&self) -> Option<&Whole> {
@@ -105,8 +123,9 @@ impl Pipeline {
         }
         let mut bound = self.clone();
         if let Some(file) = &self.source.file {
-            bound.source.file = Some(period.fill(file).map_err(|error| in_source(&error))?);
+            bound.source.file = Some(filled(period, "source.file", file)?);
         }
+        bound.source.feed = self.source.feed.filled(&mut |key, text| filled(period, key, text))?;
         bound.period = Some(period.clone());
         Ok(bound)
     }
@@ -116,8 +135,8 @@ fn told(error: &PeriodError) -> PipelineError {
     PipelineError { key: "period", message: error.to_string() }
 }
 
-fn in_source(error: &PeriodError) -> PipelineError {
-    PipelineError { key: "source.file", message: error.to_string() }
+fn filled(period: &Period, key: &'static str, text: &str) -> Checked<String> {
+    period.fill(text).map_err(|error| PipelineError { key, message: error.to_string() })
 }
 
 /// The part of `write:` that these modes are declared by.
@@ -179,8 +198,8 @@ pub(super) fn refuse_without(spec: &WriteSpec) -> Checked<()> {
 
 /// Rules that need the whole pipeline.
 pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
-    let template = pipeline.source.file.as_deref().unwrap_or_default();
     owners_fit(pipeline)?;
+    pipeline.source.feed.across(pipeline)?;
     let Some(Whole::Period(of)) = &pipeline.write.whole else {
         if let Some(Whole::Snapshot(of)) = &pipeline.write.whole {
             snapshot::across(pipeline, of)?;
@@ -191,9 +210,9 @@ pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
                  line",
             );
         }
-        if Period::uses(template) {
+        if let Some(key) = pipeline.source.placeholder() {
             return fault(
-                "source.file",
+                key,
                 "has a placeholder of a period, and the pipeline isn't loaded by periods: declare `write: {mode: overwrite_period, \
                  period: {field, every, tz}}`",
             );
@@ -202,7 +221,8 @@ pub(super) fn across(pipeline: &Pipeline) -> Checked<()> {
     };
     // Any period tells whether the placeholders are known.
     let any = of.calendar.containing(jiff::Timestamp::UNIX_EPOCH).map_err(|error| told(&error))?;
-    any.fill(template).map_err(|error| in_source(&error))?;
+    filled(&any, "source.file", pipeline.source.file.as_deref().unwrap_or_default())?;
+    pipeline.source.feed.filled(&mut |key, text| filled(&any, key, text))?;
     let column = |field: &str| pipeline.target.columns.iter().find(|column| column.field == field);
     let due = if of.calendar.every() == Every::Hour {
         "timestamptz (an hour needs an instant)"

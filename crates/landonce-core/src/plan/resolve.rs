@@ -312,9 +312,12 @@ impl Resolver<'_> {
     }
 
     fn tombstone(&self) -> Resolved<Option<Tombstone>> {
-        if !self.pipeline.whole().is_some_and(Whole::retires) {
-            return Ok(None);
-        }
+        let write = &self.pipeline.write;
+        let key = match self.pipeline.whole() {
+            Some(whole) if whole.retires() => "write.absent: retire",
+            None if write.retires_deleted && write.delete_when.is_some() => "write.deleted: retire",
+            _ => return Ok(None),
+        };
         let managed = &self.pipeline.target.managed;
         let Some(shape) = self.shape else {
             let (at, by) = (managed.retired_at.clone(), Some(managed.retired_by.clone()));
@@ -325,13 +328,13 @@ impl Resolver<'_> {
             Some(at) if shape.is_loosely_typed && matches!(at.ty, Some(Type::Text { .. })) => {}
             Some(at) => {
                 return Err(format!(
-                    "`write.absent: retire`: the column `{}` is {}; timestamptz is due",
+                    "`{key}`: the column `{}` is {}; timestamptz is due",
                     at.name, at.sql_type
                 ));
             }
             None => {
                 return Err(format!(
-                    "`write.absent: retire` marks absent rows in a column `{}`, and there is none; add it (ALTER TABLE {} ADD COLUMN \
+                    "`{key}` marks rows in a column `{}`, and there is none; add it (ALTER TABLE {} ADD COLUMN \
                      \"{}\" {};), or name another under `target.managed.retired_at`",
                     managed.retired_at,
                     shape.table,

@@ -41,6 +41,8 @@ pub enum ProofWord {
     JsonClosed,
     /// The bytes are compressed, and every gzip member ended with its CRC and length (every zstd frame with its checksum).
     GzipTrailer,
+    /// Parquet: the footer, which is written last, is there, and counts as many rows as were read.
+    ParquetFooter,
 }
 
 /// Proofs with details.
@@ -165,10 +167,11 @@ fn word<E: de::Error>(text: &str) -> Result<ProofSpec, E> {
     match text {
         "json_closed" => Ok(ProofSpec::Word(ProofWord::JsonClosed)),
         "gzip_trailer" => Ok(ProofSpec::Word(ProofWord::GzipTrailer)),
+        "parquet_footer" => Ok(ProofSpec::Word(ProofWord::ParquetFooter)),
         "end_marker" | "count" | "checksum" | "manifest" => {
             Err(E::custom(format!("`{text}` needs its details: write `complete: {{{text}: …}}`")))
         }
-        _ => Err(E::unknown_variant(text, &["json_closed", "gzip_trailer"])),
+        _ => Err(E::unknown_variant(text, &["json_closed", "gzip_trailer", "parquet_footer"])),
     }
 }
 

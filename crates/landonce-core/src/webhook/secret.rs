@@ -78,6 +78,11 @@ pub enum BadSecret {
     /// There is nothing.
     #[error("a webhook secret must not be empty; is its variable set?")]
     Empty,
+    /// It can be guessed from a single signature.
+    #[error(
+        "a webhook secret of fewer than 8 characters can be guessed; is its variable set to the sender's secret?"
+    )]
+    Short,
     /// White space at an end.
     #[error("a webhook secret must not begin or end with white space; does its file end with a line break?")]
     Spaces,

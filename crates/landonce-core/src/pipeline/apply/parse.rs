@@ -78,7 +78,7 @@ fn is_in_word(before: &str) -> bool {
 }
 
 /// How long what begins here is, if nothing in it is a parameter.
-fn skipped(rest: &str, is_in_word: bool) -> Result<Option<usize>, String> {
+pub(in crate::pipeline) fn skipped(rest: &str, is_in_word: bool) -> Result<Option<usize>, String> {
     let open = |what: &str| format!("{what} isn't closed");
     let is_escaped =
         |rest: &str| rest.len() > 1 && rest.starts_with(['E', 'e']) && rest[1..].starts_with('\'');

@@ -178,6 +178,15 @@ fn secrets_come_from_the_environment_and_a_missing_one_is_named() {
     assert_eq!(format!("{good:?}"), "[Held(…), Held(…)]");
 }
 
+#[test]
+fn a_secret_of_a_few_letters_is_a_placeholder() {
+    let hook = declared("{scheme: github, secrets: ['${A}']}").unwrap();
+    let short = hook.hold(|_| Some("s".to_owned())).unwrap_err();
+    assert!(short.to_string().contains("`A`: a webhook secret of fewer than 8 characters"), "{short}");
+    assert!(matches!(hook.hold(|_| Some(String::new())), Err(NoSecret::Bad { .. })));
+    assert!(hook.hold(|_| Some("s3cr3t-8".to_owned())).is_ok());
+}
+
 fn take(hook: &Hook, headers: &[(&str, &str)], body: &str) -> Result<Taken, NoEvent> {
     let headers: Headers<'_> = headers.iter().copied().collect();
     hook.take(&headers, body.as_bytes())
