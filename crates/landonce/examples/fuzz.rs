@@ -25,7 +25,7 @@ use rand::{RngExt as _, SeedableRng as _};
 
 type Target = (&'static str, fn(&[u8]) -> Result<(), String>);
 
-const TARGETS: [Target; 9] = [
+const TARGETS: [Target; 10] = [
     ("scan", scan),
     ("canonical", canonical),
     ("record", record),
@@ -33,6 +33,7 @@ const TARGETS: [Target; 9] = [
     ("json", |bytes| decode(bytes, &Format::Json)),
     ("geojson", |bytes| decode(bytes, &Format::GeoJson)),
     ("csv", |bytes| decode(bytes, &Format::Csv(CsvOptions::default()))),
+    ("messages", |bytes| decode(&[b"landonce messages 1\n".as_slice(), bytes].concat(), &Format::Messages)),
     ("config", config),
     ("scalars", scalars),
 ];

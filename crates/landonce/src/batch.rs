@@ -4,13 +4,14 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use landonce_core::pipeline::Pipeline;
+use landonce_core::pipeline::{IdentityFrom, Pipeline, Whole};
 use landonce_core::spec::FormatSpec;
+use landonce_store::position::Advance;
 
 use crate::complete;
 use crate::decode::{CsvOptions, Format, Limits, Records};
 use crate::error::{Error, Repr};
-use crate::payload::Payload;
+use crate::payload::{Payload, PayloadError};
 
 /// One delivery of records, landed as one transaction.
 #[derive(Debug, Clone)]
@@ -20,6 +21,8 @@ pub struct Batch {
     entries: Option<Arc<Entries>>,
     most: Most,
     event: Option<OneEvent>,
+    advance: Option<Arc<Advance>>,
+    proof: Option<Arc<str>>,
 }
 
 /// The most that a batch may turn out to be.
@@ -72,7 +75,15 @@ impl Batch {
 
     /// A payload that has been opened already.
     pub fn from_payload(payload: Payload) -> Self {
-        Self { payload: Arc::new(payload), id: None, entries: None, most: Most::default(), event: None }
+        Self {
+            payload: Arc::new(payload),
+            id: None,
+            entries: None,
+            most: Most::default(),
+            event: None,
+            advance: None,
+            proof: None,
+        }
     }
 
     /// The sender's id for the batch. Without one, the SHA-256 of the bytes is the id.
@@ -88,6 +99,30 @@ impl Batch {
     pub fn at_most(mut self, records: u64, decoded_bytes: u64) -> Self {
         self.most = Most { records, decoded: decoded_bytes };
         self
+    }
+
+    /// Moves a part of its source behind the batch, in the batch's transaction; the batch doesn't land unless the part is ours and
+    /// where the batch begins ([`crate::Kind::Fenced`]). A batch that had landed before moves it by itself.
+    #[must_use]
+    pub fn advancing(mut self, advance: Advance) -> Self {
+        self.advance = Some(Arc::new(advance));
+        self
+    }
+
+    /// Says that whoever fetched the payload has seen that it is all there is, and how: `the last page was reached`. It counts as
+    /// proof where the pipeline declares none; what it declares (`source.complete`) is asked as well.
+    #[must_use]
+    pub fn shown_complete(mut self, how: impl Into<String>) -> Self {
+        self.proof = Some(how.into().into());
+        self
+    }
+
+    pub(crate) fn advance(&self) -> Option<&Advance> {
+        self.advance.as_deref()
+    }
+
+    pub(crate) fn proof(&self) -> Option<&str> {
+        self.proof.as_deref()
     }
 
     /// Says that the batch is made of quarantine entries: what lands is no longer open.
@@ -149,6 +184,10 @@ impl Batch {
         if self.event.is_some() {
             return Ok(Format::Ndjson);
         }
+        let is_messages = self.payload.is_messages();
+        if is_messages.map_err(|source| PayloadError::Read { name: self.source().to_owned(), source })? {
+            return Ok(Format::Messages);
+        }
         let source = pipeline.source();
         let head = || {
             self.payload
@@ -159,6 +198,7 @@ impl Batch {
             Some(FormatSpec::Ndjson) => Format::Ndjson,
             Some(FormatSpec::Json) => Format::Json,
             Some(FormatSpec::Geojson) => Format::GeoJson,
+            Some(FormatSpec::Parquet) => Format::Parquet,
             Some(FormatSpec::Csv) => match Format::guess(self.source(), &[]) {
                 Some(csv @ Format::Csv(_)) => csv, // a `.tsv` knows its delimiter
                 _ => Format::Csv(CsvOptions::default()),
@@ -166,7 +206,7 @@ impl Batch {
             None => guess(self.source(), &head()?).ok_or_else(|| {
                 Error::declaration(format!(
                     "{}: can't tell the format from the name or the first bytes; say it with --format or `source.format` (ndjson, \
-                     json, geojson, csv)",
+                     json, geojson, csv, parquet)",
                     self.source()
                 ))
             })?,
@@ -195,14 +235,31 @@ impl Batch {
             records: self.most.records,
             decoded: self.most.decoded,
             ending: complete::ending(&pipeline.source().complete),
+            columns: identity_columns(pipeline),
             ..Limits::default()
         }
     }
 }
 
+/// The fields that every record of the pipeline must have to be one.
+fn identity_columns(pipeline: &Pipeline) -> Vec<String> {
+    let identity = pipeline.identity();
+    let owned = pipeline.whole().map(Whole::owner).unwrap_or_default();
+    let names: &[String] = match &identity.from {
+        _ if identity.null_is_value => &[],
+        IdentityFrom::Fields { names, .. } => names,
+        IdentityFrom::SenderId(field) => std::slice::from_ref(field),
+        IdentityFrom::Content(_) => &[],
+    };
+    names.iter().filter(|name| owned.iter().all(|(field, _)| field != *name)).cloned().collect()
+}
+
 /// The format by the name; for a name that says nothing (`stdin`, `events.log`), JSON where the first bytes look like it.
 fn guess(name: &str, head: &[u8]) -> Option<Format> {
     Format::guess(name, head).or_else(|| {
+        if head.starts_with(b"PAR1") {
+            return Some(Format::Parquet);
+        }
         let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
         if text.starts_with(b"{") || text.starts_with(b"[") { Format::guess("x.json", head) } else { None }
     })

@@ -48,6 +48,7 @@ pub(crate) fn ending(proofs: &[Proof]) -> Ending {
             Proof::CountField(path) => ending.member = Some(path.clone()),
             Proof::JsonClosed
             | Proof::GzipTrailer
+            | Proof::ParquetFooter
             | Proof::CountFile(_)
             | Proof::Checksum(_)
             | Proof::Manifest(_) => {}
@@ -72,10 +73,11 @@ pub(crate) fn judge(
         return Ok(Completeness::Unproven(why.to_owned()));
     }
     let proofs = &pipeline.source().complete;
-    if proofs.is_empty() {
+    if let (true, None) = (proofs.is_empty(), batch.proof()) {
         return Ok(Completeness::Unproven(undeclared(batch, seen)?));
     }
-    let (mut holds, mut fails) = (Vec::new(), Vec::new());
+    let (mut holds, mut fails): (Vec<String>, _) =
+        (batch.proof().map(str::to_owned).into_iter().collect(), Vec::new());
     for proof in proofs {
         match find(proof, batch, seen, read)? {
             Ok(how) => holds.push(how),
@@ -108,6 +110,9 @@ fn undeclared(batch: &Batch, seen: &Seen) -> Result<String, Error> {
     if is_checked(batch)? {
         would.push("`complete: gzip_trailer`");
     }
+    if seen.format == "parquet" {
+        would.push("`complete: parquet_footer`");
+    }
     let what = "the pipeline doesn't declare what proves a payload complete (`source.complete`)";
     Ok(if would.is_empty() {
         format!(
@@ -125,6 +130,11 @@ fn find(proof: &Proof, batch: &Batch, seen: &Seen, read: u64) -> Result<Finding,
         Proof::JsonClosed if is_document(seen) => Ok("the JSON array is closed".to_owned()),
         Proof::JsonClosed => Err(misplaced("json_closed", seen, "has no bracket that closes it")),
         Proof::GzipTrailer => trailer(batch)?,
+        // Reading to the end has held the footer's count against the rows.
+        Proof::ParquetFooter if seen.format == "parquet" => {
+            Ok(format!("the footer counts {read} rows, as many as were read"))
+        }
+        Proof::ParquetFooter => Err(misplaced("parquet_footer", seen, "has no footer")),
         Proof::EndLine(_) | Proof::CountTrailer { .. } if is_document(seen) => {
             Err(misplaced("a last line", seen, "has no lines"))
         }

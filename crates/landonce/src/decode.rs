@@ -12,7 +12,10 @@ mod error;
 mod format;
 mod geojson;
 mod json;
+pub(crate) mod messages;
 mod ndjson;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod records;
 mod sniff;
 mod spool;

@@ -1,6 +1,8 @@
 //! What `${NAME}` stands for: the environment variable, or what is in the file that `NAME_FILE` names, as secrets are handed to services
 //! and containers (systemd's `LoadCredential`, Docker's and Kubernetes' secrets).
 
+pub use crate::pipeline::expand;
+
 /// The value of a variable: its own, or the content of the file that `NAME_FILE` names, less the line's end behind it. `None` when neither
 /// is set, or the file can't be read, which the log tells.
 pub fn variable(name: &str) -> Option<String> {

@@ -10,6 +10,7 @@ use landonce_core::plan::PlanError;
 use landonce_core::retry::{self, Advice};
 use landonce_core::spec::SpecError;
 use landonce_store::held::Hold;
+use landonce_store::position::{Advance, Advanced};
 
 use crate::decode::DecodeError;
 use crate::payload::PayloadError;
@@ -30,6 +31,8 @@ pub enum Kind {
     BatchMismatch,
     /// Another delivery of the same batch is under way; nothing is known of it yet.
     InProgress,
+    /// Another worker has taken the part of the source over, or somebody has put it elsewhere: what was read isn't ours to land.
+    Fenced,
     /// The store can't be reached.
     Connect,
     /// The database refused, and a retry would not help.
@@ -99,6 +102,8 @@ pub(crate) enum Repr {
          nothing was written by this one. Deliver it again under the same id in a moment"
     )]
     InProgress { pipeline: String, batch_id: String, waited_ms: u128 },
+    #[error("{}", fenced(.advance, .lost))]
+    Fenced { advance: Box<Advance>, lost: Box<Advanced> },
     #[error(
         "{source_name}: no good record at all, and the period {period} has {rows} {} in `{table}`; nothing was written. If the period \
          really is empty now, say so with `write.allow_empty: true`",
@@ -151,6 +156,27 @@ fn reasons(hold: &Hold) -> String {
     hold.reasons.iter().map(|reason| format!("  {reason}")).collect::<Vec<_>>().join("\n")
 }
 
+fn fenced(advance: &Advance, lost: &Advanced) -> String {
+    let part = format!("{} {}", advance.part.source, advance.part.part);
+    let at = |next: &Option<String>| next.clone().unwrap_or_else(|| "its beginning".to_owned());
+    let found = match lost {
+        Advanced::Lost { epoch: None, .. } => "is in no table of positions any more".to_owned(),
+        Advanced::Lost { epoch: Some(epoch), owner, next } if *epoch == advance.epoch => {
+            format!("stands at {} (epoch {epoch}, {owner})", at(next))
+        }
+        Advanced::Lost { epoch: Some(epoch), owner, next } => {
+            format!("has been taken by {owner} meanwhile (epoch {epoch}, at {})", at(next))
+        }
+        Advanced::Moved | Advanced::Already => "is ours".to_owned(),
+    };
+    format!(
+        "{}: the batch begins at {} in epoch {}, but the part {found}; nothing was written by this worker",
+        part.trim_end(),
+        at(&advance.from),
+        advance.epoch
+    )
+}
+
 fn bad_records(name: &str, found: &[Located], total: u64) -> String {
     let noun = if total == 1 { "record is" } else { "records are" };
     format!("{name}: {total} {noun} bad; nothing was written\n{}", listing(found, total))
@@ -197,6 +223,7 @@ impl Error {
             Repr::BadRecords { .. } | Repr::OverCeiling { .. } | Repr::Applied { .. } => Kind::BadRecords,
             Repr::Mismatch { .. } | Repr::Overtaken { .. } => Kind::BatchMismatch,
             Repr::InProgress { .. } => Kind::InProgress,
+            Repr::Fenced { .. } => Kind::Fenced,
             Repr::Store(error) | Repr::Exhausted { last: error, .. } if error.advice() == Advice::NoSpace => {
                 Kind::NoSpace
             }
@@ -232,6 +259,7 @@ impl Error {
             (Repr::Overtaken { .. }, _) => Code::L0502,
             (_, Kind::BatchMismatch) => Code::L0501,
             (_, Kind::InProgress) => Code::L0503,
+            (_, Kind::Fenced) => Code::L0504,
             (_, Kind::Connect) => Code::L0601,
             (_, Kind::Database) => Code::L0602,
             (_, Kind::Exhausted) => Code::L0603,
@@ -256,6 +284,18 @@ impl Error {
         match &*self.0 {
             Repr::BadRecords { found, .. } | Repr::OverCeiling { found, .. } => found,
             _ => &[],
+        }
+    }
+
+    /// Whether the same again may succeed later, without anybody changing what was asked for: the database is away, busy or full, or a
+    /// twin is under way. With [`Kind::Unresolved`] it is the same batch that has to come again.
+    pub fn may_pass(&self) -> bool {
+        match self.kind() {
+            Kind::Connect | Kind::Exhausted | Kind::Unresolved | Kind::InProgress | Kind::NoSpace => true,
+            // Of what isn't run again by itself, such as a look.
+            _ => {
+                matches!(&*self.0, Repr::Store(error) if matches!(error.advice(), Advice::Again | Advice::Resolve))
+            }
         }
     }
 

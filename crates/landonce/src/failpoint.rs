@@ -30,6 +30,9 @@ pub const DERIVE: &[&str] = &["marked", "base_owned", "computed", "applied", "de
 /// Those of pipelines with notifications: behind the messages of a round.
 pub const NOTIFY: &[&str] = &["enqueued"];
 
+/// Those of batches that move a part of their source: behind the move.
+pub const ADVANCE: &[&str] = &["advanced"];
+
 /// Those of events that go the short way, in the order of their transaction.
 pub const EVENTS: &[&str] = &["events_begun", "events_written", "events_applied", "events_committed"];
 
@@ -41,7 +44,7 @@ pub fn at(name: &str) {
     static TIMES: AtomicU32 = AtomicU32::new(0);
 
     debug_assert!(
-        [ALL, REPAIR, DERIVE, NOTIFY, EVENTS].iter().any(|names| names.contains(&name)),
+        [ALL, REPAIR, DERIVE, NOTIFY, ADVANCE, EVENTS].iter().any(|names| names.contains(&name)),
         "{name} isn't listed"
     );
     let Ok(wanted) = std::env::var("LANDONCE_FAILPOINT") else { return };

@@ -26,7 +26,8 @@ use landonce_core::plan::{self, Absent, TablePlan, WriteMode};
 use landonce_core::retry::{Advice, Code};
 use landonce_store::held::{Hold, State};
 use landonce_store::inbox::{Claim, Settled};
-use landonce_store::seam::{Access, Connection};
+use landonce_store::position::Advanced;
+use landonce_store::seam::{Access, Connection, Work as _};
 use uuid::Uuid;
 
 use crate::archive;
@@ -37,6 +38,7 @@ use crate::failpoint;
 use crate::receipt::{Commit, Notes, Receipt, Status};
 use crate::retry::RetryPolicy;
 use copies::Copies;
+use feed::Withhold;
 pub(crate) use joined::ingest_in;
 use land::Landed;
 pub use options::{Options, Progress, Release};
@@ -107,9 +109,13 @@ impl Job {
         matches!(self.pipeline.on_bad(), OnBad::Quarantine(_))
     }
 
-    /// Records are changes, so that the order within an identity must be kept.
-    fn withholds(&self) -> bool {
-        self.plan.absent == Absent::Keep && self.plan.mode == WriteMode::Upsert
+    /// What of an identity's records can't be folded, so that their order must be kept.
+    fn withholds(&self) -> Option<Withhold> {
+        if self.plan.absent == Absent::Keep && self.plan.mode == WriteMode::Upsert {
+            return Some(Withhold::Repeats); // each is a change
+        }
+        let retires = self.plan.has_deletes && self.plan.tombstone.is_some();
+        retires.then_some(Withhold::Turns)
     }
 
     fn is_lexical(&self) -> bool {
@@ -129,6 +135,9 @@ pub(crate) trait Connect {
     type Connection: Connection;
 
     async fn connect(&self) -> Result<Self::Connection, landonce_store::Error>;
+
+    /// Takes a connection back on which all has gone well.
+    fn give_back(&self, _connection: Self::Connection) {}
 }
 
 /// Runs a batch's transaction until it has landed, is known to have landed before, or can't land.
@@ -282,10 +291,29 @@ async fn attempt<D: Connect>(
 ) -> Result<Option<Receipt>, Error> {
     let mut connection = database.connect().await?;
     failpoint::at("connected");
+    let ended = attempt_on(&mut connection, pipeline, batch, options, claim, tries).await;
+    if ended.is_ok() {
+        database.give_back(connection);
+    }
+    ended
+}
+
+async fn attempt_on<C: Connection>(
+    connection: &mut C,
+    pipeline: &Arc<Pipeline>,
+    batch: &Batch,
+    options: &Options,
+    claim: &Claim,
+    tries: &mut Tries,
+) -> Result<Option<Receipt>, Error> {
     let (claim, turn) = match turn::of(pipeline, batch) {
         None => (claim.clone(), None),
-        Some(of) => match turn::next(&mut connection, &of, claim, options, tries).await? {
-            Next::Landed(receipt) => return still_there(&mut connection, pipeline, *receipt).await.map(Some),
+        Some(of) => match turn::next(connection, &of, claim, options, tries).await? {
+            Next::Landed(receipt) => {
+                let receipt = still_there(connection, pipeline, *receipt).await?;
+                past(connection, batch, claim.run_id).await?;
+                return Ok(Some(receipt));
+            }
             Next::Turn(turn) => (turn.claim(claim), Some(turn)),
         },
     };
@@ -300,11 +328,13 @@ async fn attempt<D: Connect>(
             return Ok(None);
         }
         let receipt = found_as(settled, &claim, batch.event().map(|_| batch.digest()), tries)?;
-        return still_there(&mut connection, pipeline, receipt).await.map(Some);
+        let receipt = still_there(connection, pipeline, receipt).await?;
+        past(connection, batch, claim.run_id).await?;
+        return Ok(Some(receipt));
     }
     tracing::debug!(batch_id = claim.batch_id, attempt = tries.attempts, "not landed yet");
     connection.migrate().await?;
-    let plan = plan_for(&mut connection, pipeline).await?;
+    let plan = plan_for(connection, pipeline).await?;
     if plan.create {
         connection.create_target(&plan).await?;
     }
@@ -318,7 +348,7 @@ async fn attempt<D: Connect>(
         claim_wait: options.claim_wait,
         ..Job::new(pipeline, plan, batch, claim.clone(), turn)?
     };
-    know_earlier(&mut connection, &mut job).await?;
+    know_earlier(connection, &mut job).await?;
     tracing::debug!(table = %job.plan.table, mode = job.pipeline.write().mode_name(), matching = ?job.plan.matching, "planned");
     // Before the transaction: it isn't held open for an upload, and no batch lands without its bytes.
     archive::keep(pipeline, batch, &claim, &mut tries.archived).await?;
@@ -355,7 +385,9 @@ async fn attempt<D: Connect>(
         }
         Ok(Landed::Found(settled)) => {
             connection.rollback().await;
-            found_as(settled, &claim, batch.event().map(|_| batch.digest()), tries).map(Some)
+            let receipt = found_as(settled, &claim, batch.event().map(|_| batch.digest()), tries)?;
+            past(connection, batch, claim.run_id).await?;
+            Ok(Some(receipt))
         }
         Ok(Landed::Overtaken) => {
             connection.rollback().await;
@@ -364,7 +396,7 @@ async fn attempt<D: Connect>(
         Err(error) => {
             connection.rollback().await;
             match *error.0 {
-                Repr::Held(hold) => hold::keep(&mut connection, &job, *hold, tries).await.map(Some),
+                Repr::Held(hold) => hold::keep(connection, &job, *hold, tries).await.map(Some),
                 other => Err(other.into()),
             }
         }
@@ -427,6 +459,30 @@ fn found_as(
         period: None,
         notes: Notes::default(),
     })
+}
+
+/// Moves the source's part behind a batch that had landed already. Where it is there, nothing is written.
+async fn past<C: Connection>(connection: &mut C, batch: &Batch, run_id: Uuid) -> Result<(), Error> {
+    let Some(advance) = batch.advance().filter(|advance| advance.from.as_ref() != Some(&advance.to)) else {
+        return Ok(());
+    };
+    connection.begin(Access::Write).await?;
+    let moved = connection.work().advance(advance, run_id).await;
+    match moved {
+        Ok(Advanced::Moved) => Ok(connection.commit().await?),
+        Ok(Advanced::Already) => {
+            connection.rollback().await;
+            Ok(())
+        }
+        Ok(lost) => {
+            connection.rollback().await;
+            Err(Repr::Fenced { advance: Box::new(advance.clone()), lost: Box::new(lost) }.into())
+        }
+        Err(error) => {
+            connection.rollback().await;
+            Err(error.into())
+        }
+    }
 }
 
 /// A skip is only right while what it stands for is there: a table that was dropped, or another one named since, isn't

@@ -67,6 +67,7 @@ pub use landonce_core::outcome::Outcome;
 pub use landonce_core::spec::Spec;
 pub use landonce_store::inbox::{InboxKey, Settled};
 pub use landonce_store::ledger;
+pub use landonce_store::position;
 pub use landonce_store::quarantine::Entry;
 pub use landonce_store::reads;
 pub use landonce_store::seam::{Class, Place, Todo};

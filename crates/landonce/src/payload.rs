@@ -5,6 +5,7 @@
 //! temporary file. What the bytes mean is left to [`crate::decode`].
 
 mod error;
+mod messages;
 mod stamp;
 mod stored;
 #[cfg(test)]
@@ -12,6 +13,7 @@ mod tests;
 
 pub use error::PayloadError;
 pub(crate) use error::is_no_space;
+pub use messages::Messages;
 pub(crate) use stored::{Stored, StoredReader};
 
 use std::fs::File;
@@ -215,6 +217,17 @@ impl Payload {
     /// change.
     pub fn check_unchanged(&self) -> Result<(), PayloadError> {
         self.origin.as_ref().map_or(Ok(()), Origin::check)
+    }
+
+    /// Whether it is messages as landonce writes them ([`Messages`]).
+    pub(crate) fn is_messages(&self) -> io::Result<bool> {
+        let magic = crate::decode::messages::MAGIC;
+        if self.len < magic.len() as u64 {
+            return Ok(false);
+        }
+        let mut head = vec![0; magic.len()];
+        self.stored.read_exact_at(&mut head, 0)?;
+        Ok(head == magic)
     }
 
     /// The bytes, from wherever they are.

@@ -88,9 +88,29 @@ impl Pipeline {
         self.bound(self.declared.of(period))
     }
 
+    /// The same pipeline for the messages of a stream: they come in pieces of any size, so that a share of bad records says nothing of a
+    /// piece, and a declared format isn't theirs.
+    #[must_use]
+    pub fn of_stream(&self) -> Self {
+        Self { declared: Arc::new(self.declared.as_ref().clone().of_events()), ..self.clone() }
+    }
+
     fn bound(&self, declared: Result<Declared, PipelineError>) -> Result<Self, Error> {
         let declared = declared.map_err(|source| Repr::Pipeline { path: self.name().to_owned(), source })?;
         Ok(Self { declared: Arc::new(declared), ..self.clone() })
+    }
+
+    /// The folder that its paths are relative to: that of its file.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
+    /// A text of the declaration with `${NAME}` taken from the environment; `key` is what an error calls it.
+    ///
+    /// # Errors
+    /// When a variable isn't set. The error names the variable, and never a value.
+    pub fn expanded(key: &str, text: &str) -> Result<String, Error> {
+        expand(key, text)
     }
 
     /// The store that the pipeline names, with `${NAME}` taken from the environment.
@@ -101,18 +121,14 @@ impl Pipeline {
     /// The files of the source's glob, in name order: each is a batch of its own. An error when there is none.
     pub fn source_files(&self) -> Result<Vec<PathBuf>, Error> {
         let Some(pattern) = &self.declared.source().file else {
+            if self.declared.source().feed.is_stream() {
+                return Err(Error::declaration("the pipeline reads a stream: `landonce consume` lands it"));
+            }
             return Err(Error::declaration(
                 "the pipeline names no `source.file`; name one, or give a file on the command line",
             ));
         };
-        if let (Some(calendar), None) = (self.declared.calendar(), self.declared.period()) {
-            return Err(Error::declaration(format!(
-                "`{}` is loaded by periods of a {every}; say which (`--period {}`)",
-                self.name(),
-                calendar.every().example(),
-                every = calendar.every(),
-            )));
-        }
+        self.check_period()?;
         let pattern = self.base.join(pattern);
         let pattern = pattern.to_string_lossy();
         let malformed =
@@ -140,6 +156,27 @@ impl Pipeline {
             )));
         }
         Ok(files)
+    }
+
+    /// Refuses to go on without a period where the pipeline is loaded by periods.
+    ///
+    /// # Errors
+    /// When it is, and none is given.
+    pub fn check_period(&self) -> Result<(), Error> {
+        let (Some(calendar), None) = (self.declared.calendar(), self.declared.period()) else {
+            return Ok(());
+        };
+        Err(Error::declaration(format!(
+            "`{}` is loaded by periods of a {every}; say which (`--period {}`)",
+            self.name(),
+            calendar.every().example(),
+            every = calendar.every(),
+        )))
+    }
+
+    /// The folder that relative paths of the pipeline file are relative to; empty for one that came from no file.
+    pub fn folder(&self) -> &Path {
+        &self.base
     }
 
     /// Lands a batch: in one transaction, retried as a whole, once.
@@ -197,8 +234,11 @@ impl Pipeline {
     }
 }
 
-/// Puts environment variables into `${NAME}`. The error names the variable, never a value.
-pub(crate) fn expand(key: &str, text: &str) -> Result<String, Error> {
+/// Puts environment variables into `${NAME}`. `key` is where the text stands; the error names it and the variable, never a value.
+///
+/// # Errors
+/// When a variable isn't set, or a `${` isn't closed.
+pub fn expand(key: &str, text: &str) -> Result<String, Error> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {

@@ -5,6 +5,7 @@ mod callers;
 mod derives;
 mod look;
 mod outbox;
+mod positions;
 mod reads;
 mod repairs;
 
@@ -45,7 +46,11 @@ impl Connect for postgres::Database {
     type Connection = postgres::Session;
 
     async fn connect(&self) -> Result<postgres::Session, landonce_store::Error> {
-        self.connect().await
+        self.reuse().await
+    }
+
+    fn give_back(&self, connection: postgres::Session) {
+        self.give_back(connection);
     }
 }
 
@@ -143,6 +148,16 @@ impl Store {
     pub(crate) fn waiting_at_most(&self, limit: Duration) -> Self {
         Self(match &self.0 {
             Backend::Postgres(database) => Backend::Postgres(database.clone().lock_timeout(limit)),
+            Backend::Sqlite(database) => Backend::Sqlite(database.clone()),
+        })
+    }
+
+    /// The same store, which keeps at most so many connections between batches: for those who land many small ones. SQLite opens its
+    /// file anew each time, which costs nothing.
+    #[must_use]
+    pub fn keeping_connections(&self, most: usize) -> Self {
+        Self(match &self.0 {
+            Backend::Postgres(database) => Backend::Postgres(database.clone().keeping(most)),
             Backend::Sqlite(database) => Backend::Sqlite(database.clone()),
         })
     }

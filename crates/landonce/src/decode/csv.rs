@@ -19,8 +19,8 @@ use landonce_core::bad_record::BadRecord;
 
 use super::DecodeError;
 use super::bad::{syntax, too_large};
-use super::ending::{Ending, Seen, Tail};
-use super::records::Frame;
+use super::ending::{Seen, Tail};
+use super::records::{Frame, Limits};
 use super::window::Window;
 
 /// How a CSV is written.
@@ -49,6 +49,8 @@ pub(super) struct Csv {
     nulls: Vec<Vec<u8>>,
     limit: u32,
     tail: Tail,
+    /// Columns that the header must have if no row follows.
+    expected: Vec<String>,
 }
 
 impl Csv {
@@ -56,16 +58,16 @@ impl Csv {
     pub(super) fn new(
         options: &CsvOptions,
         window: &mut Window,
-        limit: u32,
-        ending: &Ending,
+        limits: &Limits,
     ) -> Result<Self, DecodeError> {
+        let limit = limits.record;
         if !options.delimiter.is_ascii() || matches!(options.delimiter, b'"' | b'\r' | b'\n' | 0) {
             let detail = "the CSV delimiter must be one ASCII character, no quote and no line end".to_owned();
             return Err(DecodeError::Option { detail });
         }
         let mut rows = Rows::new(options.delimiter);
         let mut splitter = Splitter::new(options.delimiter);
-        let mut tail = Tail::new(ending, "CSV");
+        let mut tail = Tail::new(&limits.ending, "CSV");
         let header = match &options.header {
             Some(names) => Some(Header::given(names)?),
             None => match next(&mut rows, &mut tail, window, limit)? {
@@ -74,7 +76,7 @@ impl Csv {
             },
         };
         let nulls = options.nulls.iter().map(|text| text.clone().into_bytes()).collect();
-        Ok(Self { rows, splitter, header, nulls, limit, tail })
+        Ok(Self { rows, splitter, header, nulls, limit, tail, expected: limits.columns.clone() })
     }
 
     /// What was seen beside the records.
@@ -89,7 +91,19 @@ impl Csv {
         out: &mut Vec<u8>,
     ) -> Result<Option<Frame>, DecodeError> {
         let Some(header) = &self.header else { return Ok(None) };
-        let Some(row) = next(&mut self.rows, &mut self.tail, window, self.limit)? else { return Ok(None) };
+        let Some(row) = next(&mut self.rows, &mut self.tail, window, self.limit)? else {
+            // Any text has a first row. One that isn't this pipeline's would otherwise be a payload without records.
+            let is_missing = |name: &&String| !header.names().contains(name);
+            return match self.expected.iter().find(is_missing) {
+                Some(name) => Err(DecodeError::Header {
+                    detail: format!(
+                        "it has no column `{name}`, a field of the identity, and no row follows: is this CSV, and this pipeline's?"
+                    ),
+                }),
+                None => Ok(None),
+            };
+        };
+        self.expected.clear();
         let bad = if row.len > u64::from(self.limit) {
             Some(too_large(row.len, self.limit))
         } else if let Some(line) = row.stray {

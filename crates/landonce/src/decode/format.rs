@@ -16,6 +16,10 @@ pub enum Format {
     GeoJson,
     /// Comma-separated values.
     Csv(CsvOptions),
+    /// Apache Parquet.
+    Parquet,
+    /// Messages of a stream or a fetch, as landonce writes them ([`crate::payload::Messages`]).
+    Messages,
 }
 
 impl Format {
@@ -26,6 +30,8 @@ impl Format {
             Self::Json => "json",
             Self::GeoJson => "geojson",
             Self::Csv(_) => "csv",
+            Self::Parquet => "parquet",
+            Self::Messages => "messages",
         }
     }
 
@@ -39,6 +45,7 @@ impl Format {
             "geojson" => Self::GeoJson,
             "csv" => Self::Csv(CsvOptions::default()),
             "tsv" => Self::Csv(CsvOptions { delimiter: b'\t', ..CsvOptions::default() }),
+            "parquet" => Self::Parquet,
             "json" => guess_json(first_bytes),
             _ => return None,
         })
@@ -92,7 +99,8 @@ mod tests {
         ] {
             assert_eq!(Format::guess(name, b""), Some(want), "{name}");
         }
-        for name in ["stdin", "a.parquet", "a.gz", "csv", ""] {
+        assert_eq!(Format::guess("a.PARQUET", b""), Some(Format::Parquet));
+        for name in ["stdin", "a.gz", "csv", ""] {
             assert_eq!(Format::guess(name, b"[]"), None, "{name}");
         }
     }

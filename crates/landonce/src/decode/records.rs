@@ -9,6 +9,7 @@ use super::csv::Csv;
 use super::ending::{Ending, Seen};
 use super::geojson::GeoJson;
 use super::json::Json;
+use super::messages;
 use super::ndjson::Ndjson;
 use super::spool::{Spool, Texts};
 use super::stream::{self, Stream};
@@ -29,6 +30,8 @@ pub struct Limits {
     pub spool_dir: Option<PathBuf>,
     /// What to look for beside the records.
     pub ending: Ending,
+    /// Columns without which a CSV header that no row follows is another file's.
+    pub columns: Vec<String>,
 }
 
 impl Default for Limits {
@@ -39,6 +42,7 @@ impl Default for Limits {
             decoded: u64::MAX,
             spool_dir: None,
             ending: Ending::default(),
+            columns: Vec::new(),
         }
     }
 }
@@ -74,6 +78,9 @@ enum Framer {
     Json(Json),
     GeoJson(GeoJson),
     Csv(Box<Csv>),
+    Messages(messages::Framer),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<super::parquet::Parquet>),
 }
 
 /// Which bytes the addresses are into.
@@ -103,8 +110,11 @@ impl Payload {
     ///
     /// Reads the beginning, so a wrong file (an empty `.gz`, UTF-16, a CSV without a usable header) fails here already.
     pub fn records(&self, format: &Format, limits: &Limits) -> Result<Records, DecodeError> {
-        let is_in_payload =
-            self.compression() == Compression::None && matches!(format, Format::Ndjson | Format::Json);
+        if *format == Format::Parquet {
+            return parquet(self, limits);
+        }
+        let is_in_payload = self.compression() == Compression::None
+            && matches!(format, Format::Ndjson | Format::Json | Format::Messages);
         let space = if is_in_payload {
             Space::Payload(self.stored().clone())
         } else {
@@ -126,6 +136,22 @@ impl Payload {
     }
 }
 
+#[cfg(feature = "parquet")]
+fn parquet(payload: &Payload, limits: &Limits) -> Result<Records, DecodeError> {
+    let rows = super::parquet::Parquet::new(payload, limits.record, limits.decoded)?;
+    let dir = limits.spool_dir.clone().unwrap_or_else(std::env::temp_dir);
+    // Rows are found from the file's end, not in the order of its bytes: there is nothing to look through.
+    let window = Window::over(stream::nothing());
+    let space = Space::Spool(Spool::in_dir(dir));
+    Ok(Records::with(window, Framer::Parquet(Box::new(rows)), space, &Format::Parquet, limits))
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Payload, _: &Limits) -> Result<Records, DecodeError> {
+    let detail = "it is Parquet, and this landonce was built without (`--features parquet`): write it out as NDJSON or CSV";
+    Err(DecodeError::Unsupported { detail: detail.to_owned() })
+}
+
 impl Records {
     fn over(
         stream: Box<dyn Stream>,
@@ -140,9 +166,17 @@ impl Records {
             Format::Ndjson => Framer::Ndjson(Ndjson::new(limit, ending)),
             Format::Json => Framer::Json(Json::new(limit)),
             Format::GeoJson => Framer::GeoJson(GeoJson::new(limit, ending)),
-            Format::Csv(options) => Framer::Csv(Box::new(Csv::new(options, &mut window, limit, ending)?)),
+            Format::Csv(options) => Framer::Csv(Box::new(Csv::new(options, &mut window, limits)?)),
+            Format::Messages => Framer::Messages(messages::Framer::new(&mut window, limit)?),
+            Format::Parquet => {
+                return Err(DecodeError::Unsupported { detail: "Parquet is no stream".to_owned() });
+            }
         };
-        Ok(Self {
+        Ok(Self::with(window, framer, space, format, limits))
+    }
+
+    fn with(window: Window, framer: Framer, space: Space, format: &Format, limits: &Limits) -> Self {
+        Self {
             window,
             framer,
             space,
@@ -152,7 +186,7 @@ impl Records {
             format: format.as_str(),
             is_ended: false,
             is_failed: false,
-        })
+        }
     }
 
     /// Records over any stream, spooled: for tests, whose streams deliver as awkwardly as they can.
@@ -188,7 +222,12 @@ impl Records {
             self.is_failed = true;
             return Err(DecodeError::OverLimit { what: "records", most: self.most });
         }
-        let raw = self.window.raw(&frame.raw);
+        let raw = match &self.framer {
+            // A row has no text of its own.
+            #[cfg(feature = "parquet")]
+            Framer::Parquet(_) => self.rendered.as_slice(),
+            _ => self.window.raw(&frame.raw),
+        };
         let text = match frame.bad {
             Some(bad) => Err(bad),
             None if frame.is_rendered => Ok(self.rendered.as_slice()),
@@ -204,13 +243,17 @@ impl Records {
             Framer::Json(elements) => elements.next(&mut self.window)?,
             Framer::GeoJson(features) => features.next(&mut self.window, &mut self.rendered)?,
             Framer::Csv(rows) => rows.next(&mut self.window, &mut self.rendered)?,
+            Framer::Messages(messages) => messages.next(&mut self.window)?,
+            #[cfg(feature = "parquet")]
+            Framer::Parquet(rows) => rows.next(&mut self.window, &mut self.rendered)?,
         };
         let Some(frame) = found else { return Ok(None) };
         // A bad record is addressed by its own bytes, so that it too can be read again.
-        let text = if frame.is_rendered && frame.bad.is_none() {
-            &self.rendered
-        } else {
-            self.window.raw(&frame.raw)
+        let text = match &self.framer {
+            #[cfg(feature = "parquet")]
+            Framer::Parquet(_) => &self.rendered,
+            _ if frame.is_rendered && frame.bad.is_none() => &self.rendered,
+            _ => self.window.raw(&frame.raw),
         };
         let len = text.len() as u32;
         let offset = match &mut self.space {
@@ -224,9 +267,11 @@ impl Records {
     pub fn finish(self) -> Texts {
         let seen = match &self.framer {
             Framer::Ndjson(lines) => lines.seen(),
-            Framer::Json(_) => Seen::default(),
+            Framer::Json(_) | Framer::Messages(_) => Seen::default(),
             Framer::GeoJson(features) => features.seen(),
             Framer::Csv(rows) => rows.seen(),
+            #[cfg(feature = "parquet")]
+            Framer::Parquet(_) => Seen::default(),
         };
         let seen = Seen { is_whole: self.is_ended, format: self.format, ..seen };
         match self.space {

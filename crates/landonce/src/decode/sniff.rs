@@ -11,7 +11,7 @@ const FOREIGN: &[(&[u8], &str)] = &[
     (b"BZh", "bzip2: decompress it, or send gzip or zstd"),
     (b"\xfd7zXZ\x00", "xz: decompress it, or send gzip or zstd"),
     (b"\x04\x22\x4d\x18", "lz4: decompress it, or send gzip or zstd"),
-    (b"PAR1\x15", "Parquet: write it out as NDJSON or CSV"),
+    (b"PAR1\x15", "Parquet: say so (`source.format: parquet`), or name it `.parquet`"),
     (b"\xff\xfe", "UTF-16: convert it to UTF-8 (`iconv -f UTF-16 -t UTF-8`)"),
     (b"\xfe\xff", "UTF-16: convert it to UTF-8 (`iconv -f UTF-16 -t UTF-8`)"),
     (b"\x1e", "a JSON text sequence (RFC 7464): take out the record separators (`tr -d '\\036'`)"),

@@ -82,6 +82,18 @@ impl Stream for Capped {
     }
 }
 
+/// No bytes, for a format that finds its records by itself.
+#[cfg(feature = "parquet")]
+pub(super) fn nothing() -> Box<dyn Stream> {
+    struct Nothing;
+    impl Stream for Nothing {
+        fn read(&mut self, _: &mut [u8]) -> Result<usize, DecodeError> {
+            Ok(0)
+        }
+    }
+    Box::new(Nothing)
+}
+
 /// Bytes that aren't compressed.
 struct Plain(StoredReader);
 

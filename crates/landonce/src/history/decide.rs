@@ -72,6 +72,7 @@ impl<'p> Walk<'p> {
         let decided = Decision::of_all(&settled.outcome);
         match decided {
             Some(Decision::Deleted) => self.state = State::Gone,
+            Some(Decision::Retired) if self.retire(None) => {}
             Some(decided) if !decided.is_change() => {}
             _ => self.state = State::Unknown,
         }
@@ -95,9 +96,7 @@ impl<'p> Walk<'p> {
             }
             return told;
         }
-        // Records of changes are applied one after the other; whole rows are folded into one before anything is written.
-        let is_sequence = self.plan.absent == Absent::Keep && self.plan.mode == WriteMode::Upsert;
-        let counts = if is_sequence { None } else { Some(self.fold(records)) };
+        let counts = self.counts(records);
         let mut told = Vec::new();
         for (at, record) in records.iter().enumerate() {
             let Some(good) = &record.good else {
@@ -105,7 +104,7 @@ impl<'p> Walk<'p> {
                 continue;
             };
             if let Some((chosen, conflicts)) = &counts
-                && *chosen != at
+                && !chosen.contains(&at)
             {
                 let decided =
                     if conflicts.contains(&at) { Decision::Conflict } else { Decision::DuplicateInBatch };
@@ -119,6 +118,25 @@ impl<'p> Walk<'p> {
             told.push((Some(record.number), decided_at_all, all.is_some()));
         }
         told
+    }
+
+    /// The records that count, and those in conflict with them; `None` where all do. Records of changes are applied one after the
+    /// other, and so are puts and deletes that retire; whole rows are folded into one before anything is written.
+    fn counts(&self, records: &[Record]) -> Option<(Vec<usize>, Vec<usize>)> {
+        if self.plan.absent == Absent::Keep && self.plan.mode == WriteMode::Upsert {
+            return None;
+        }
+        let is_delete = |record: &Record| record.good.as_ref().is_some_and(|good| good.is_delete);
+        let takes_turns = self.plan.has_deletes && self.plan.tombstone.is_some();
+        let is_one_turn = |a: &Record, b: &Record| !takes_turns || (!is_delete(a) && !is_delete(b));
+        let (mut chosen, mut conflicts, mut from) = (Vec::new(), Vec::new(), 0);
+        for turn in records.chunk_by(is_one_turn) {
+            let (one, rivals) = self.fold(turn);
+            chosen.push(from + one);
+            conflicts.extend(rivals.into_iter().map(|at| from + at));
+            from += turn.len();
+        }
+        Some((chosen, conflicts))
     }
 
     /// The record that counts, and those in conflict with it.
@@ -167,15 +185,17 @@ impl<'p> Walk<'p> {
             return Some(Decision::Unchanged);
         }
         let is_equal = good.content.is_in(content, self.plan.absent);
-        if is_retired && !good.is_delete {
-            return Some(Decision::Restored);
+        let order = good.version.as_ref().zip(version.as_ref()).and_then(|(one, other)| one.order(other));
+        if is_retired && order != Some(Ordering::Less) {
+            return Some(if good.is_delete { Decision::Unchanged } else { Decision::Restored });
         }
-        match good.version.as_ref().zip(version.as_ref()).and_then(|(one, other)| one.order(other)) {
+        match order {
             Some(Ordering::Less) => return Some(Decision::Stale),
             Some(Ordering::Equal) if !is_equal && !good.is_delete => return Some(Decision::Conflict),
             _ => {}
         }
         Some(match (good.is_delete, is_equal) {
+            (true, _) if self.plan.tombstone.is_some() => Decision::Retired,
             (true, _) => Decision::Deleted,
             (false, true) => Decision::Unchanged,
             (false, false) => Decision::Updated,
@@ -185,6 +205,12 @@ impl<'p> Walk<'p> {
     fn apply(&mut self, good: &Good, decided: Option<Decision>, period: Option<&String>) {
         match decided {
             Some(Decision::Deleted) => self.state = State::Gone,
+            Some(Decision::Retired) if self.retire(good.version.as_ref()) => {}
+            Some(Decision::Retired) => self.state = State::Unknown,
+            // A newer delete of a row that is retired already moves its version.
+            Some(Decision::Unchanged) if good.is_delete && self.plan.tombstone.is_some() => {
+                self.retire(good.version.as_ref());
+            }
             Some(Decision::Inserted | Decision::Updated | Decision::Restored) => {
                 let content = match &self.state {
                     State::There { content, .. } if self.plan.absent == Absent::Keep => {
@@ -216,6 +242,16 @@ impl<'p> Walk<'p> {
             Some(_) => {}
             None => self.state = State::Unknown,
         }
+    }
+
+    /// A delete record marks the row, which keeps its content and takes the record's version. False where the row isn't known.
+    fn retire(&mut self, by: Option<&Version>) -> bool {
+        let State::There { version, is_retired, .. } = &mut self.state else { return false };
+        *is_retired = true;
+        if let Some(by) = by {
+            *version = Some(by.clone());
+        }
+        true
     }
 
     /// What a payload without the identity does to the row.

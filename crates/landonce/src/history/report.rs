@@ -106,7 +106,7 @@ pub enum Decision {
     Deleted,
     /// The payload didn't have the row, and it was removed.
     Removed,
-    /// The payload didn't have the row, and it was marked as retired.
+    /// The payload didn't have the row, or a delete record named it, and it was marked as retired.
     Retired,
 }
 
@@ -146,7 +146,8 @@ impl Decision {
             .or_else(|| one(outcome.stale, Self::Stale))
             .or_else(|| one(outcome.conflicts, Self::Conflict))
             .or_else(|| one(outcome.quarantined, Self::Quarantined))
-            .or_else(|| one(outcome.deleted, Self::Deleted))
+            .or_else(|| one(outcome.deleted.min(outcome.retired), Self::Retired))
+            .or_else(|| one(outcome.deleted, Self::Deleted).filter(|_| outcome.retired == 0))
     }
 }
 

@@ -3,6 +3,7 @@
 //! What goes to the database is what the stage wants of each record (key, digest, version, place), never the rows: most of
 //! a re-delivered batch is there already. Chunks may arrive in any order; a record's offset says where it stood.
 
+use std::collections::HashSet;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -52,9 +53,17 @@ pub(super) enum Fed<R> {
 pub(super) struct Input {
     /// These records again, in this order; the whole payload when there are none given.
     pub(super) again: Option<(Vec<Place>, Arc<Texts>)>,
-    /// Only the first record of an identity is staged, and the others are withheld, in order: where each record is a
-    /// change to what the one before has left, folding would lose what it says.
-    pub(super) withholds: bool,
+    /// Records of one identity that are withheld, in order, where folding would lose what they say; none where all may be folded.
+    pub(super) withholds: Option<Withhold>,
+}
+
+/// Which records of one identity are withheld for a later round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Withhold {
+    /// All but the first: each record is a change to what the one before has left.
+    Repeats,
+    /// A delete behind a put, a put behind a delete, and what follows: a delete leaves the row that the put has made.
+    Turns,
 }
 
 /// A bad record.
@@ -94,7 +103,7 @@ fn feed<R: Rows>(
     let waiting = Arc::new(Mutex::new(waiting));
     let repeats = Arc::new(Repeats::new());
     // Which record of an identity is the first is told by their order: by one thread.
-    let most = if input.withholds { 1 } else { MOST_THREADS };
+    let most = if input.withholds.is_some() { 1 } else { MOST_THREADS };
     let threads = thread::available_parallelism().map_or(1, usize::from).min(most);
     let identifying: Vec<_> = (0..threads)
         .map(|_| {
@@ -217,7 +226,8 @@ struct Identifier<R, E> {
     form: KeyForm,
     wanted: Wanted,
     keeps_raw: bool,
-    withholds: bool,
+    withholds: Option<Withhold>,
+    turns: Turns,
     is_natural: bool,
     later: Vec<Place>,
     repeats: Arc<Repeats>,
@@ -243,12 +253,13 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             Match::Columns(_) => KeyForm::Bytes,
         };
         Self {
-            reader: if withholds { reader.keyed() } else { reader },
+            reader: if withholds.is_some() { reader.keyed() } else { reader },
             columns: job.plan.stage_columns(),
             form,
             wanted: if job.plan.guard == Guard::Columns { Wanted::Row } else { Wanted::Identity },
             keeps_raw: job.keeps_bad(),
             withholds,
+            turns: Turns::default(),
             is_natural: matches!(job.plan.matching, Match::Columns(_)),
             later: Vec::new(),
             repeats,
@@ -307,7 +318,14 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
                         });
                     }
                     let may_repeat = row.key.as_ref().is_none_or(|key| self.repeats.may_repeat(&key.0));
-                    if self.withholds && may_repeat {
+                    let is_withheld = match self.withholds {
+                        None => false,
+                        Some(Withhold::Repeats) => may_repeat,
+                        Some(Withhold::Turns) => {
+                            row.key.is_none_or(|key| self.turns.is_withheld(key.0, row.is_delete, may_repeat))
+                        }
+                    };
+                    if is_withheld {
                         self.later.push(place);
                         return Ok(());
                     }
@@ -321,6 +339,25 @@ impl<R: Rows, E: Fn() -> R> Identifier<R, E> {
             },
         };
         Err(Bad { number: record.number, why, raw: if self.keeps_raw { text.to_vec() } else { Vec::new() } })
+    }
+}
+
+/// The identities of a round whose records take turns.
+#[derive(Debug, Default)]
+struct Turns {
+    /// A delete is staged, or a record is withheld: whatever follows has to wait.
+    is_over: HashSet<[u8; 32]>,
+}
+
+impl Turns {
+    fn is_withheld(&mut self, key: [u8; 32], is_delete: bool, may_repeat: bool) -> bool {
+        if self.is_over.contains(&key) {
+            return true;
+        }
+        if is_delete {
+            self.is_over.insert(key);
+        }
+        is_delete && may_repeat
     }
 }
 

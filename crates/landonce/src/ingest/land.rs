@@ -12,6 +12,7 @@ use landonce_core::plan::WriteMode;
 use landonce_core::retry::Code;
 use landonce_store::held::{Hold, State};
 use landonce_store::inbox::{Claimed, Settled};
+use landonce_store::position::Advanced;
 use landonce_store::seam::{Class, Classified, Place, Refused, Todo, Work, Written};
 
 use super::build::{self, Built};
@@ -109,6 +110,15 @@ pub(super) async fn land<W: Work>(work: &mut W, job: &Job, is_claimed: &mut bool
             ));
         }
     }
+    // Late, so that whoever takes the part over waits for a COMMIT at the most, and not for a batch.
+    if let Some(advance) = job.batch.advance() {
+        match work.advance(advance, job.claim.run_id).await? {
+            Advanced::Moved => failpoint::at("advanced"),
+            lost => {
+                return Err(Repr::Fenced { advance: Box::new(advance.clone()), lost: Box::new(lost) }.into());
+            }
+        }
+    }
     work.settle(&job.claim, &outcome).await?;
     failpoint::at("settled");
     work.close_stage().await?;
@@ -155,6 +165,10 @@ pub(super) async fn preview<W: Work>(
     tally.foresee_conflicts(classified.conflicts);
     tally.check()?;
     tally.outcome.deleted = classified.deletes;
+    if job.plan.scope.is_none() && job.plan.tombstone.is_some() {
+        tally.outcome.retired = classified.deletes;
+        tally.outcome.restored = if classified.changed > 0 { work.survey().await?.returning } else { 0 };
+    }
     // What a later record of an identity changes can't be told before the earlier one is written.
     tally.outcome.duplicates += later.len() as u64;
     let mut shown = Vec::new();

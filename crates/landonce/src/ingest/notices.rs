@@ -5,7 +5,7 @@
 //! is unchanged, stale, in conflict or refused has changed nothing, and a change that was told before is told by the same id,
 //! which the outbox doesn't take twice.
 
-use landonce_core::notice::{Notice, Occasion, Teller};
+use landonce_core::notice::{Change, Notice, Occasion, Teller};
 use landonce_core::pipeline::Pipeline;
 use landonce_core::plan::{PlanError, TablePlan};
 use landonce_core::retry::Code;
@@ -94,7 +94,7 @@ pub(super) fn all_seen(notices: &Notices, gone: u64, seen: u64) -> Result<(), Er
     Err(unseen())
 }
 
-/// So many rows were deleted: each of them is to be told.
+/// So many rows were deleted or retired: each of them is to be told.
 pub(super) fn deleted(notices: &mut Notices, rows: u64) {
     if let Some(told) = &mut notices.told {
         told.deleted += rows;
@@ -126,7 +126,8 @@ pub(super) async fn after<W: Work>(
     let (mut enqueued, mut deleted) = (0, 0);
     loop {
         let changes = work.changes(job.claim.run_id, CHANGES).await?;
-        deleted += changes.iter().filter(|change| change.kind == ChangeKind::Deleted).count() as u64;
+        let is_gone = |change: &&Change| matches!(change.kind, ChangeKind::Deleted | ChangeKind::Retired);
+        deleted += changes.iter().filter(is_gone).count() as u64;
         let inserted = changes.iter().filter(|change| change.kind == ChangeKind::Inserted);
         let inserted = inserted.map(|change| New { key: &change.key, row: change.new.as_deref() });
         applied::all(work, &told.applied, &job.plan, job.batch.source(), inserted).await?;

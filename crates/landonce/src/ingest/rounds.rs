@@ -1,7 +1,8 @@
 //! Rounds of fold, tell apart and write: one for nearly every batch, more where one record waits for another.
 //!
 //! A batch leaves what its records would leave one by one. Folding gives that in one round, but for two cases. Where a
-//! record is a change (`absent: keep`), the records of one identity are applied in their order, one a round. And a row that
+//! record is a change (`absent: keep`), the records of one identity are applied in their order, one a round; where a delete
+//! retires its row, a put and a delete of one identity are, since what is retired is the content of the put. And a row that
 //! the database refuses may be refused only because of what was there at that moment (a unique value that a later record
 //! of the batch sets free, a parent that comes later): such rows are tried again until a round lands none of them, so that
 //! a second delivery finds nothing left to do.
@@ -14,7 +15,7 @@ use landonce_core::record::{RecordReader, Wanted};
 use landonce_store::seam::{Classified, Place, Refused, Survey, Work};
 use tokio::sync::mpsc;
 
-use super::feed::Input;
+use super::feed::{Input, Withhold};
 use super::land::{Staged, stage, tell_apart, write};
 use super::tally::Tally;
 use super::weigh::{self, There};
@@ -36,7 +37,8 @@ pub(super) async fn all<W: Work>(
     later: Vec<Place>,
 ) -> Result<Vec<Refused>, Error> {
     let mut refused = round(work, job, tally, texts, true).await?;
-    refused.extend(replay(work, job, tally, texts, later).await?);
+    let withholds = job.withholds().unwrap_or(Withhold::Repeats);
+    refused.extend(replay(work, job, tally, texts, later, withholds).await?);
     let folded_away = if refused.is_empty() || tally.outcome.duplicates == 0 {
         Vec::new()
     } else {
@@ -52,7 +54,7 @@ pub(super) async fn all<W: Work>(
         waiting.extend(refused.iter().map(|refused| refused.place));
         waiting.sort_unstable_by_key(|place| place.offset);
         let before = tally.landed();
-        refused = replay(work, job, tally, texts, std::mem::take(&mut waiting)).await?;
+        refused = replay(work, job, tally, texts, std::mem::take(&mut waiting), Withhold::Repeats).await?;
         if tally.landed() == before {
             break;
         }
@@ -77,13 +79,19 @@ async fn round<W: Work>(
     }
     marks::before(work, &mut tally.touched, classified).await?;
     notices::before(work, &mut tally.notices, classified).await?;
+    if job.plan.scope.is_none() && job.plan.tombstone.is_some() && classified.changed > 0 {
+        tally.outcome.restored += work.survey().await?.returning;
+    }
     if is_first && job.plan.scope.is_some() {
         vanish(work, job, tally, classified).await?;
     }
     let refused = write(work, job, tally, texts, classified).await?;
     if classified.deletes > 0 {
-        let deleted = work.delete().await?;
+        let deleted = work.delete(job.claim.run_id).await?;
         tally.outcome.deleted += deleted;
+        if job.plan.tombstone.is_some() {
+            tally.outcome.retired += deleted;
+        }
         notices::deleted(&mut tally.notices, deleted);
         // Gone meanwhile: nothing left to delete. Or come meanwhile: told apart as nothing to delete, and deleted after all.
         tally.outcome.unchanged = (tally.outcome.unchanged + classified.deletes).saturating_sub(deleted);
@@ -150,19 +158,20 @@ pub(super) async fn vanish<W: Work>(
     Ok(())
 }
 
-/// The given records in their order, one of each identity a round.
+/// The given records in their order, one of each identity a round, or what may be folded at once.
 async fn replay<W: Work>(
     work: &mut W,
     job: &Job,
     tally: &mut Tally<'_>,
     texts: &Arc<Texts>,
     mut waiting: Vec<Place>,
+    withholds: Withhold,
 ) -> Result<Vec<Refused>, Error> {
     let mut refused = Vec::new();
     while !waiting.is_empty() {
         work.close_stage().await?;
         work.open_stage(&job.plan).await?;
-        let input = Input { again: Some((waiting, Arc::clone(texts))), withholds: true };
+        let input = Input { again: Some((waiting, Arc::clone(texts))), withholds: Some(withholds) };
         let Staged { later, .. } = stage(work, job, tally, input).await?;
         waiting = later;
         refused.extend(round(work, job, tally, texts, false).await?);

@@ -19,12 +19,16 @@ mod lost_answers;
 mod notices;
 mod order;
 mod outbox;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod passing_failures;
 mod patterns;
 mod periods;
 mod plans;
 mod poolers;
+mod positions;
 mod replay;
+mod retired;
 mod rights;
 mod rounds;
 mod sender_ids;

@@ -165,3 +165,23 @@ async fn a_busy_sqlite_is_waited_for() {
     let receipt = task.await.unwrap().unwrap();
     assert_eq!(counts(&receipt), "read 2, inserted 2");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kept_connection_is_used_again_and_one_that_ended_is_not() {
+    let given = Given::postgres().await;
+    let store = given.store.keeping_connections(2);
+    let land = async |n: u32| {
+        let batch = landonce::Batch::from_bytes("e.ndjson", format!("{{\"id\":{n}}}"));
+        pipeline(PIPELINE).ingest_with(&store, &batch, &patient()).await.unwrap()
+    };
+    let ours = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() AND query ILIKE '%commit%'";
+    land(1).await;
+    let first = given.column(&format!("SELECT pid::text {ours}")).await;
+    assert_eq!(first.len(), 1, "it is kept");
+    land(2).await;
+    assert_eq!(given.column(&format!("SELECT pid::text {ours}")).await, first);
+    given.column(&format!("SELECT pg_terminate_backend(pid)::text {ours}")).await;
+    land(3).await;
+    assert_eq!(given.count("t").await, 3);
+    assert_ne!(given.column(&format!("SELECT pid::text {ours}")).await, first);
+}

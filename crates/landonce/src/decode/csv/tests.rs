@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::CsvOptions;
 use crate::decode::tests::{csv, decode, decode_in_pieces, error, good};
-use crate::decode::{DecodeError, Format};
+use crate::decode::{DecodeError, Format, Limits};
+use crate::payload::Payload;
 
 fn rows(text: &str) -> Vec<(u64, String)> {
     good(text, &csv())
@@ -285,4 +286,19 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_header_without_the_identity_that_no_row_follows_is_another_files() {
+    let limits = Limits { columns: vec!["id".to_owned()], ..Limits::default() };
+    let read = |text: &str| {
+        let payload = Payload::from_bytes("x.csv", text.as_bytes().to_vec());
+        let mut records = payload.records(&Format::Csv(CsvOptions::default()), &limits)?;
+        records.next().map(|found| found.is_some())
+    };
+    assert!(matches!(read("{\"id\":1}\n"), Err(DecodeError::Header { .. })));
+    assert!(matches!(read("name,v"), Err(DecodeError::Header { .. })));
+    assert!(!read("v,id\n").unwrap(), "an empty table");
+    assert!(read("name,v\n1,2\n").unwrap(), "its rows are bad by themselves");
+    assert!(!read("").unwrap());
 }
