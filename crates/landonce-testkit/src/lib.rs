@@ -9,8 +9,10 @@
 //! | [`crash`] | the program under test, killed at a failpoint or at a random moment |
 //! | [`fixture`] | flight events by seed: any number, some changed, some twice |
 //! | [`kafka`] | a Kafka broker with nothing in it |
+//! | [`nats`] | a NATS server with JetStream, killed and started again |
 //! | [`receiver`] | an HTTP receiver that checks signatures and misbehaves as it is told |
 //! | [`s3`] | an S3-compatible server with an empty bucket |
+//! | [`source`] | an HTTP source that misbehaves as it is told |
 //! | [`wait`] | bounds for everything that waits; no test sleeps |
 //! | [`seed`] | random numbers that a failed test can be run with again |
 //!
@@ -28,10 +30,12 @@ pub mod dump;
 pub mod fixture;
 pub mod kafka;
 pub mod mariadb;
+pub mod nats;
 pub mod postgres;
 mod private;
 pub mod proxy;
 pub mod receiver;
 pub mod s3;
 pub mod seed;
+pub mod source;
 pub mod wait;

@@ -17,6 +17,7 @@ pub struct Certificates {
     server: Arc<ServerConfig>,
     authority: String,
     client: (String, String),
+    server_pem: (String, String),
 }
 
 impl Certificates {
@@ -55,12 +56,14 @@ impl Certificates {
         } else {
             builder.with_no_client_auth()
         };
+        let server_pem = (server.pem(), server_key.serialize_pem());
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(server_key.serialize_der()));
         let server = builder.with_single_cert(vec![server.der().clone()], key).expect("its own key");
         Self {
             server: Arc::new(server),
             authority: authority.pem(),
             client: (client.pem(), client_key.serialize_pem()),
+            server_pem,
         }
     }
 
@@ -72,6 +75,11 @@ impl Certificates {
     /// A client's certificate and its key, each as PEM.
     pub fn client_pem(&self) -> (&str, &str) {
         (&self.client.0, &self.client.1)
+    }
+
+    /// The server's certificate and its key, each as PEM: for a server of another kind.
+    pub fn server_pem(&self) -> (&str, &str) {
+        (&self.server_pem.0, &self.server_pem.1)
     }
 
     pub(super) fn server(&self) -> Arc<ServerConfig> {
