@@ -42,12 +42,14 @@ impl Kind {
             (Some(FormatSpec::Geojson), Said::Nothing | Said::Json | Said::Geojson) => "geojson",
             (Some(FormatSpec::Csv), Said::Nothing | Said::Csv) => "csv",
             (Some(FormatSpec::Csv), Said::Tsv) => "tsv",
+            (Some(FormatSpec::Parquet), Said::Nothing) => "parquet",
             (Some(declared), _) => {
                 let format = match declared {
                     FormatSpec::Ndjson => "NDJSON",
                     FormatSpec::Json => "JSON",
                     FormatSpec::Geojson => "GeoJSON",
                     FormatSpec::Csv => "CSV",
+                    FormatSpec::Parquet => "Parquet",
                 };
                 return Err(fault(format!(
                     "the pipeline declares {format}, and the body's `Content-Type` says otherwise"

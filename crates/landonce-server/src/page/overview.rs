@@ -223,7 +223,7 @@ impl Seen {
         for one in self.figures.iter().filter(|one| of.is_none_or(|name| one.pipeline == name)) {
             if one.hour > self.hour - 24 * HOUR {
                 batches += one.batches;
-                add(&mut sum, &one.outcome);
+                sum += one.outcome;
             }
         }
         (batches, sum)
@@ -380,20 +380,5 @@ fn since(at: Option<&str>) -> String {
 
 /// Rows that a batch changed.
 fn changed(outcome: &Outcome) -> u64 {
-    outcome.inserted + outcome.updated + outcome.deleted + outcome.removed + outcome.retired
-}
-
-fn add(sum: &mut Outcome, one: &Outcome) {
-    sum.read += one.read;
-    sum.inserted += one.inserted;
-    sum.updated += one.updated;
-    sum.unchanged += one.unchanged;
-    sum.stale += one.stale;
-    sum.conflicts += one.conflicts;
-    sum.duplicates += one.duplicates;
-    sum.quarantined += one.quarantined;
-    sum.deleted += one.deleted;
-    sum.removed += one.removed;
-    sum.retired += one.retired;
-    sum.restored += one.restored;
+    outcome.changed()
 }

@@ -58,9 +58,7 @@ impl Lineage {
     pub(super) fn ended(&self, run: Started<'_>, end: End<'_>) {
         self.tell(match end {
             End::Is(Status::Processed, outcome) => {
-                let rows =
-                    outcome.inserted + outcome.updated + outcome.deleted + outcome.removed + outcome.retired;
-                self.event(run, "COMPLETE", &json!({}), Some(rows))
+                self.event(run, "COMPLETE", &json!({}), Some(outcome.changed()))
             }
             // It had landed before: this run has written nothing.
             End::Is(Status::SkippedDuplicate, _) => self.event(run, "COMPLETE", &json!({}), Some(0)),
