@@ -4,6 +4,7 @@ mod archive;
 mod audit;
 mod backfill;
 mod completions;
+mod consume;
 mod deliver;
 mod derive;
 mod explain;
@@ -12,6 +13,7 @@ mod init;
 mod key;
 mod outbox;
 mod plan;
+mod position;
 mod prove;
 mod quarantine;
 mod repair;
@@ -70,6 +72,10 @@ pub(crate) enum Command {
     Repair(repair::Args),
     /// Take batches and webhooks over HTTP, and show what happened on a page.
     Serve(serve::Args),
+    /// Land what a stream (Kafka, NATS) delivers, by as many workers as you like.
+    Consume(consume::Args),
+    /// Look at how far streams have been landed, and put that elsewhere.
+    Position(position::Args),
     /// Make landonce's tables, or print the DDL for a DBA.
     Setup(setup::Args),
     /// Explain an error code.
@@ -85,6 +91,7 @@ impl Command {
     pub(crate) fn log(&self) -> Option<trace::Form> {
         match self {
             Self::Serve(args) => args.log(),
+            Self::Consume(args) => Some(args.log()),
             _ => None,
         }
     }
@@ -133,6 +140,10 @@ pub(crate) enum Job {
     Check(serve::check::Job),
     /// `serve token`
     Token,
+    /// `consume`
+    Consume(Box<consume::Job>),
+    /// `position …`
+    Position(position::Job),
     /// `setup`
     Setup(setup::Job),
     /// `explain`
@@ -168,6 +179,8 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
             Job::Check(serve::check::validate(&url)?)
         }
         Command::Serve(args) => Job::Serve(Box::new(serve::validate(&args)?)),
+        Command::Consume(args) => Job::Consume(Box::new(consume::validate(&args)?)),
+        Command::Position(args) => Job::Position(position::validate(args)?),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
         Command::Explain(args) => Job::Explain(args),
         Command::Schema(args) => Job::Schema(args),
@@ -202,6 +215,8 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Serve(job) => serve::run(*job, gate).await,
         Job::Token => serve::token(form),
         Job::Check(job) => serve::check::run(job).await,
+        Job::Consume(job) => consume::run(*job, form, gate).await,
+        Job::Position(job) => position::run(job, form).await,
         Job::Setup(job) => setup::run(job, form).await,
         Job::Explain(args) => explain::run(&args, form),
         Job::Schema(args) => schema::run(&args),

@@ -22,10 +22,14 @@ pub(crate) enum Failure {
         /// What the data says about what was meant.
         hint: Option<String>,
     },
-    /// A proof or an audit could not be made, or nothing delivered.
+    /// A stream could not be consumed any further.
+    Stream(landonce_stream::Error),
+    /// A proof or an audit could not be made, nothing delivered, nothing fetched.
     Tool {
-        /// `prove`, `audit` or `deliver`.
+        /// `prove`, `audit`, `deliver` or `source`.
         kind: &'static str,
+        /// Its code, if it has one.
+        code: Option<landonce::Code>,
         /// Its error.
         error: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -54,6 +58,7 @@ impl Failure {
         match self {
             Self::Usage { message, .. } => message.clone(),
             Self::Library { error, .. } => error.to_string(),
+            Self::Stream(error) => error.to_string(),
             Self::Tool { error, .. } => error.to_string(),
             Self::System { what, source } => format!("{what}: {source}"),
         }
@@ -63,6 +68,7 @@ impl Failure {
     pub(crate) fn causes(&self) -> Vec<String> {
         let error: &dyn std::error::Error = match self {
             Self::Library { error, .. } => error,
+            Self::Stream(error) => error,
             Self::Tool { error, .. } => error.as_ref(),
             Self::Usage { .. } | Self::System { .. } => return Vec::new(),
         };
@@ -89,6 +95,8 @@ impl Failure {
                 let page = format!("landonce explain {}", error.code());
                 hint.iter().map(Into::into).chain([page.into()]).collect()
             }
+            Self::Stream(error) => vec![format!("landonce explain {}", error.code()).into()],
+            Self::Tool { code: Some(code), .. } => vec![format!("landonce explain {code}").into()],
             Self::Tool { .. } | Self::System { .. } => Vec::new(),
         }
     }
@@ -106,7 +114,9 @@ impl Failure {
     pub(crate) fn code(&self) -> Option<&'static str> {
         match self {
             Self::Library { error, .. } => Some(error.code().as_str()),
-            Self::Usage { .. } | Self::Tool { .. } | Self::System { .. } => None,
+            Self::Stream(error) => Some(error.code().as_str()),
+            Self::Tool { code, .. } => code.map(landonce::Code::as_str),
+            Self::Usage { .. } | Self::System { .. } => None,
         }
     }
 
@@ -115,6 +125,7 @@ impl Failure {
         match self {
             Self::Usage { .. } => "usage",
             Self::System { .. } => "system",
+            Self::Stream(_) => "stream",
             Self::Tool { kind, .. } => kind,
             Self::Library { error, .. } => match error.kind() {
                 Kind::Pipeline => "pipeline",
@@ -123,6 +134,7 @@ impl Failure {
                 Kind::BadRecords => "bad_records",
                 Kind::BatchMismatch => "batch_mismatch",
                 Kind::InProgress => "in_progress",
+                Kind::Fenced => "fenced",
                 Kind::Connect => "connect",
                 Kind::Database => "database",
                 Kind::Exhausted => "exhausted",
@@ -144,23 +156,41 @@ impl From<landonce::Error> for Failure {
     }
 }
 
+impl From<landonce_stream::Error> for Failure {
+    fn from(error: landonce_stream::Error) -> Self {
+        match error {
+            landonce_stream::Error::Landing(error) => error.into(),
+            error => Self::Stream(error),
+        }
+    }
+}
+
 impl From<landonce_deliver::Error> for Failure {
     fn from(error: landonce_deliver::Error) -> Self {
         match error {
             landonce_deliver::Error::Store(error) => error.into(),
-            error => Self::Tool { kind: "deliver", error: error.into() },
+            error => Self::Tool { kind: "deliver", code: None, error: error.into() },
+        }
+    }
+}
+
+impl From<landonce_pull::Error> for Failure {
+    fn from(error: landonce_pull::Error) -> Self {
+        match error {
+            landonce_pull::Error::Landing(error) => error.into(),
+            error => Self::Tool { kind: "source", code: Some(error.code()), error: error.into() },
         }
     }
 }
 
 impl From<landonce_prove::Error> for Failure {
     fn from(error: landonce_prove::Error) -> Self {
-        Self::Tool { kind: "prove", error: error.into() }
+        Self::Tool { kind: "prove", code: None, error: error.into() }
     }
 }
 
 impl From<landonce_audit::Error> for Failure {
     fn from(error: landonce_audit::Error) -> Self {
-        Self::Tool { kind: "audit", error: error.into() }
+        Self::Tool { kind: "audit", code: None, error: error.into() }
     }
 }

@@ -38,6 +38,21 @@ impl Bar {
         Self { bar, appears: Some(appears) }
     }
 
+    /// What the engine tells of the pieces of a fetch, whose lengths nobody knows before.
+    pub(crate) fn told_of_pieces(&self, gate: Gate) -> Arc<dyn Fn(Progress) + Send + Sync> {
+        let bar = self.bar.clone();
+        Arc::new(move |progress| match progress {
+            Progress::Read { records, .. } => bar.set_message(format!("{records} records of a piece read")),
+            Progress::Committing => gate.commit(),
+            Progress::ToWrite { .. } | Progress::Written { .. } | Progress::Retry { .. } => {}
+        })
+    }
+
+    /// Says something without the bar in its way.
+    pub(crate) fn suspend<T>(&self, say: impl FnOnce() -> T) -> T {
+        self.bar.suspend(say)
+    }
+
     /// What the engine tells: the bar moves, and the gate learns of a COMMIT before it is sent.
     pub(crate) fn told(&self, batch: &Batch, gate: Gate) -> Arc<dyn Fn(Progress) + Send + Sync> {
         let bar = self.bar.clone();

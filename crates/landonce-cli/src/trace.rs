@@ -36,6 +36,6 @@ pub(crate) fn start(verbose: u8, form: Option<Form>) {
 }
 
 fn of_ours(level: &str) -> String {
-    let crates = ["landonce", "landonce_store", "landonce_deliver", "landonce_server"];
+    let crates = ["landonce", "landonce_store", "landonce_deliver", "landonce_server", "landonce_stream"];
     crates.map(|name| format!("{name}={level}")).join(",")
 }

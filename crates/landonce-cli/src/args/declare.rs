@@ -5,8 +5,8 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use landonce::{Pipeline, Spec};
 use landonce_core::spec::{
-    ColumnSpec, ColumnsSpec, CompleteSpec, CsvSpec, FormatSpec, IdentityMap, IdentitySpec, ManagedSpec,
-    ModeSpec, OnBadSpec, QuarantineSpec, SourceSpec, TargetSpec, WriteSpec,
+    ColumnSpec, ColumnsSpec, CsvSpec, FormatSpec, IdentityMap, IdentitySpec, ManagedSpec, ModeSpec,
+    OnBadSpec, QuarantineSpec, SourceSpec, TargetSpec, WriteSpec,
 };
 
 use crate::failure::Failure;
@@ -87,6 +87,8 @@ enum Format {
     Geojson,
     /// Comma-separated values with a header.
     Csv,
+    /// Apache Parquet (feature `parquet`).
+    Parquet,
 }
 
 /// Whether a path names a pipeline file: by its ending, so that a data file never needs a flag to be one.
@@ -173,16 +175,15 @@ impl DeclareArgs {
             other => other.to_owned(),
         });
         SourceSpec {
-            file: None,
             format: self.format.map(|format| match format {
                 Format::Ndjson => FormatSpec::Ndjson,
                 Format::Json => FormatSpec::Json,
                 Format::Geojson => FormatSpec::Geojson,
                 Format::Csv => FormatSpec::Csv,
+                Format::Parquet => FormatSpec::Parquet,
             }),
             csv: CsvSpec { delimiter, header: None, nulls: self.null.clone() },
-            max_record: None,
-            complete: CompleteSpec::default(),
+            ..SourceSpec::default()
         }
     }
 

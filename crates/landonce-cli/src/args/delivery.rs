@@ -38,10 +38,17 @@ pub(crate) struct DeliveryArgs {
 pub(crate) struct Delivery {
     /// The pipeline.
     pub(crate) pipeline: Pipeline,
-    /// Its batches, in the order in which they are delivered; at least one.
+    /// Its batches, in the order in which they are delivered; none where the pipeline's own source is fetched.
     pub(crate) inputs: Vec<Input>,
     /// The sender's id, if there is one batch and it has one.
     pub(crate) batch_id: Option<String>,
+}
+
+impl Delivery {
+    /// The pipeline's own source is fetched, and no data was given instead.
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.inputs.is_empty()
+    }
 }
 
 impl DeliveryArgs {
@@ -56,7 +63,10 @@ impl DeliveryArgs {
             Some((file, data)) if is_pipeline_file(file) => {
                 let pipeline = of_period(declare.beside_file(file)?)?;
                 let data: Vec<PathBuf> = data.iter().chain(&input).cloned().collect();
-                let inputs = if data.is_empty() {
+                let inputs = if data.is_empty() && pipeline.declared().source().feed.is_fetched() {
+                    pipeline.check_period()?;
+                    Vec::new()
+                } else if data.is_empty() {
                     pipeline.source_files()?.into_iter().map(Input::File).collect()
                 } else {
                     input::expand(&data)?
@@ -83,6 +93,12 @@ impl DeliveryArgs {
                 return Err(Failure::usage(
                     format!("--batch-id `{id}` for {} files: each file is a batch of its own", inputs.len()),
                     "deliver the files one by one, or leave --batch-id out: then the SHA-256 of each file is its id",
+                ));
+            }
+            if inputs.is_empty() {
+                return Err(Failure::usage(
+                    "--batch-id for what is fetched: its pieces have ids of their own",
+                    "leave --batch-id out, or give the data with --input FILE",
                 ));
             }
             if id.is_empty() {

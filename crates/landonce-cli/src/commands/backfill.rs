@@ -1,6 +1,8 @@
 //! `landonce backfill`: load many periods, each in a transaction of its own. The ledger is its memory: killed at any
 //! moment and started again, it goes on where it was.
 
+mod fetched;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -116,14 +118,17 @@ pub(super) fn validate(args: &Args) -> Result<Job, Failure> {
     let pipeline = pipeline.ok_or_else(|| Failure::usage("backfill of which pipeline?", "name its file"))?;
     let calendar = window::calendar(&pipeline)?.clone();
     let (from, to) = (window::first(&calendar, &args.from)?, window::last(&calendar, &args.to)?);
-    let file = pipeline.declared().source().file.as_deref();
-    if !file.is_some_and(Period::uses) {
+    let source = pipeline.declared().source();
+    if source.placeholder().is_none() {
         return Err(Failure::usage(
-            match file {
+            match source.file.as_deref() {
                 Some(file) => format!("source.file `{}` is the same for every period", report::line(file)),
+                None if source.feed.is_fetched() => {
+                    format!("source.{} is the same for every period", source.feed.as_str())
+                }
                 None => "the pipeline names no `source.file`".to_owned(),
             },
-            "name the file of each period with placeholders: `source: {file: 'in/{period.date}.csv'}`",
+            "name the source of each period with placeholders: `source: {file: 'in/{period.date}.csv'}`",
         ));
     }
     let topics: Vec<&str> =
@@ -260,6 +265,17 @@ impl Job {
         self.writer.as_ref()?.acquire().await.ok()
     }
 
+    /// The options of one period's load.
+    fn options_for(&self, started_at: Option<Timestamp>, gate: &Gate) -> Options {
+        let gate = gate.clone();
+        let told = move |progress| {
+            if progress == Progress::Committing {
+                gate.commit();
+            }
+        };
+        Options { started_at, progress: Some(Arc::new(told)), ..self.options.clone() }
+    }
+
     fn run_id(&self) -> Uuid {
         self.options.run_id.unwrap_or_default()
     }
@@ -298,6 +314,9 @@ impl Job {
         // Before the first look at the source: what comes after it may be missing in what is read (C34).
         let started_at = Some(Timestamp::now());
         let pipeline = self.pipeline.of(period)?;
+        if pipeline.declared().source().feed.is_fetched() {
+            return fetched::land(self, &pipeline, started_at, gate, source, is_handed_over).await;
+        }
         *source = pipeline.declared().source().file.clone().unwrap_or_default();
         let of_period = pipeline.clone();
         let mut files = blocking(move || Ok(of_period.source_files()?)).await?;
@@ -307,13 +326,7 @@ impl Job {
         let batch = input.open().await?;
         let _turn = self.turn().await;
         *is_handed_over = true;
-        let gate = gate.clone();
-        let told = move |progress| {
-            if progress == Progress::Committing {
-                gate.commit();
-            }
-        };
-        let options = Options { started_at, progress: Some(Arc::new(told)), ..self.options.clone() };
+        let options = self.options_for(started_at, gate);
         let landed = pipeline.ingest_with(&self.store, &batch, &options).await;
         landed.map_err(|error| {
             Failure::from(error).with_hint(|error| hint::absent_key(error, &pipeline, &batch))

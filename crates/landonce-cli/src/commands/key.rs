@@ -47,6 +47,12 @@ pub(crate) struct Job {
 pub(super) fn validate(args: Args) -> Result<Job, Failure> {
     let Command::Explain(args) = args.command;
     let delivery = args.delivery.resolve()?;
+    if delivery.is_fetched() {
+        return Err(Failure::usage(
+            "the pipeline's records are fetched, and a key is explained from data at hand",
+            "give some with --input FILE",
+        ));
+    }
     if delivery.inputs.len() > 1 {
         return Err(Failure::usage(
             format!("{} files: a record is looked for in one", delivery.inputs.len()),

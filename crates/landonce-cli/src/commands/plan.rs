@@ -1,8 +1,9 @@
 //! `landonce plan`: what a run would do, found out without writing anything, not even in landonce's own tables.
 
+mod fetched;
 mod spellings;
 
-use landonce::{Preview, Store};
+use landonce::{Batch, Preview, Store};
 
 use crate::args::{Delivery, DeliveryArgs, OutputForm, StoreArgs};
 use crate::blocking::blocking;
@@ -44,6 +45,20 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
 
 pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
     let mut done = Vec::new();
+    if job.delivery.is_fetched() {
+        let (plan, failure) = match fetched::peek(&job).await? {
+            Some(found) => found,
+            None if form.is_json() => return report::json(&Plans::new(&[])).map(|()| Exit::Fine),
+            None => return report::print("nothing new to fetch; nothing was written\n").map(|()| Exit::Fine),
+        };
+        if !form.is_json() {
+            report::print(&plan.paragraph())?;
+        }
+        if let Some(failure) = failure {
+            report::failure(&failure);
+        }
+        done.push(plan);
+    }
     for input in &job.delivery.inputs {
         let (plan, failure) = job.preview(input).await;
         if !form.is_json() {
@@ -57,6 +72,9 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
     match done.as_slice() {
         [one] if form.is_json() => report::json(one)?,
         many if form.is_json() => report::json(&Plans::new(many))?,
+        [_] if job.delivery.is_fetched() => {
+            report::print("nothing was written; this is the first piece that a run would fetch\n")?;
+        }
         [_] => report::print("nothing was written\n")?,
         _ => report::print("nothing was written; each file was held against the store as it is now\n")?,
     }
@@ -71,19 +89,32 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
 
 impl Job {
     async fn preview(&self, input: &Input) -> (PlanReport, Option<Failure>) {
+        let opened = async {
+            let batch = input.open().await?;
+            Ok(match &self.delivery.batch_id {
+                Some(id) => batch.with_id(id.clone()),
+                None => batch,
+            })
+        };
+        self.preview_of(input.name(), opened.await).await
+    }
+
+    /// Holds a batch against the store, if it could be read.
+    async fn preview_of(
+        &self,
+        source: String,
+        batch: Result<Batch, Failure>,
+    ) -> (PlanReport, Option<Failure>) {
         let declared = self.delivery.pipeline.declared();
         let way = Way {
             pipeline: self.delivery.pipeline.name().to_owned(),
-            source: input.name(),
+            source,
             target: declared.target().table.to_string(),
             store: self.store.place(),
         };
         let mut batch_id = None;
         let found = async {
-            let mut batch = input.open().await?;
-            if let Some(id) = &self.delivery.batch_id {
-                batch = batch.with_id(id.clone());
-            }
+            let batch = batch?;
             batch_id = Some(batch.id());
             let pipeline = self.delivery.pipeline.clone();
             let preview = pipeline.preview(&self.store, &batch, self.samples).await.map_err(|error| {

@@ -1,5 +1,7 @@
 //! `landonce run`: land batches, one after the other, each in a transaction of its own.
 
+mod fetched;
+
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -87,6 +89,9 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
 }
 
 pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit, Failure> {
+    if job.delivery.is_fetched() {
+        return fetched::run(&job, form, gate).await;
+    }
     let inputs = &job.delivery.inputs;
     let is_one = inputs.len() == 1;
     let name_width =
@@ -112,31 +117,45 @@ pub(super) async fn run(job: Job, form: OutputForm, gate: &Gate) -> Result<Exit,
     if !form.is_json() && !is_one {
         report::print(&Batches::new(&done).total(inputs.len() - done.len()))?;
     }
-    let (derived, could_derive) = job.derive(&done, gate).await;
-    let derived = derived.as_ref();
-    match (done.as_slice(), derived) {
-        ([one], derived) if is_one && form.is_json() => report::json(&WithDerived { told: one, derived })?,
-        (many, derived) if form.is_json() => {
-            report::json(&WithDerived { told: Batches::new(many), derived })?;
-        }
-        (_, Some(derived)) => report::print(&derived.lines())?,
-        _ => {}
-    }
-    Ok(if !could_derive || done.iter().any(BatchReport::is_failed) {
-        Exit::CouldNot
-    } else if done.iter().any(BatchReport::is_held) {
-        Exit::Findings
-    } else {
-        Exit::Fine
-    })
+    job.end(&done, is_one, form, gate).await
 }
 
 impl Job {
+    /// What comes behind the batches: derived tables, the whole in JSON, the verdict.
+    async fn end(
+        &self,
+        done: &[BatchReport],
+        is_one: bool,
+        form: OutputForm,
+        gate: &Gate,
+    ) -> Result<Exit, Failure> {
+        let (derived, could_derive) = self.derive(done, gate).await;
+        let derived = derived.as_ref();
+        match (done, derived) {
+            ([one], derived) if is_one && form.is_json() => {
+                report::json(&WithDerived { told: one, derived })?;
+            }
+            (many, derived) if form.is_json() => {
+                report::json(&WithDerived { told: Batches::new(many), derived })?;
+            }
+            (_, Some(derived)) => report::print(&derived.lines())?,
+            _ => {}
+        }
+        Ok(if !could_derive || done.iter().any(BatchReport::is_failed) {
+            Exit::CouldNot
+        } else if done.iter().any(BatchReport::is_held) {
+            Exit::Findings
+        } else {
+            Exit::Fine
+        })
+    }
+
     /// Derives behind the batches, also behind skipped ones: a run before may have been cut short in between. Returns what
     /// became of it, and whether it could be done.
     async fn derive(&self, done: &[BatchReport], gate: &Gate) -> (Option<DerivedReport>, bool) {
         // Where no batch could land, nothing new is due, and the same failure would be told twice.
-        if !self.derives || gate.is_stopping() || done.iter().all(BatchReport::is_failed) {
+        let has_none_landed = !done.is_empty() && done.iter().all(BatchReport::is_failed);
+        if !self.derives || gate.is_stopping() || has_none_landed {
             return (None, true);
         }
         let options = derive::deriving(&self.options.0);

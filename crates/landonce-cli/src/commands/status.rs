@@ -34,6 +34,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
 
+    /// Show how far streams and fetches have been landed instead.
+    #[arg(long)]
+    positions: bool,
+
     #[command(flatten)]
     periods: periods::PeriodArgs,
 }
@@ -43,6 +47,8 @@ pub(crate) struct Args {
 pub(crate) enum Job {
     /// The batches that landed last.
     Batches(Store, usize),
+    /// How far streams and fetches have been landed, of one pipeline or of all.
+    Positions(Store, Option<String>),
     /// A pipeline's periods.
     Periods(Box<periods::Job>),
 }
@@ -86,13 +92,17 @@ pub(super) fn validate(args: &Args) -> Result<Job, Failure> {
         let job = periods::validate(&args.periods, args.pipeline.as_ref(), &args.store)?;
         return Ok(Job::Periods(Box::new(job)));
     }
-    let (store, _) = pipeline_store(args.pipeline.as_deref(), &args.store)?;
+    let (store, pipeline) = pipeline_store(args.pipeline.as_deref(), &args.store)?;
+    if args.positions {
+        return Ok(Job::Positions(store, pipeline.map(|pipeline| pipeline.name().to_owned())));
+    }
     Ok(Job::Batches(store, args.limit))
 }
 
 pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
     match job {
         Job::Batches(store, limit) => batches(&store, limit, form).await,
+        Job::Positions(store, pipeline) => super::position::list(&store, pipeline.as_deref(), form).await,
         Job::Periods(job) => periods::run(*job, form).await,
     }
 }

@@ -298,7 +298,7 @@ impl<'a> Batches<'a> {
         let count = |status: &str| self.batches.iter().filter(|batch| batch.status == status).count();
         let mut sum = Outcome::default();
         for batch in self.batches.iter().filter(|batch| batch.status == "processed") {
-            add(&mut sum, &batch.outcome);
+            sum += batch.outcome;
         }
         let mut parts: Vec<String> = ["processed", "skipped_duplicate", "held", "failed"]
             .into_iter()
@@ -308,7 +308,9 @@ impl<'a> Batches<'a> {
         if not_begun > 0 {
             parts.push(format!("{not_begun} not begun"));
         }
-        let mut out = format!("{} batches: {}\n", self.batches.len() + not_begun, parts.join(", "));
+        let all = self.batches.len() + not_begun;
+        let noun = if all == 1 { "batch" } else { "batches" };
+        let mut out = format!("{all} {noun}: {}\n", parts.join(", "));
         if let Some(batch) = self.batches.first() {
             let elapsed = self.batches.iter().map(|batch| batch.elapsed_ms).sum();
             if sum.read > 0 {
@@ -323,21 +325,6 @@ impl<'a> Batches<'a> {
         }
         out
     }
-}
-
-fn add(sum: &mut Outcome, one: &Outcome) {
-    sum.read += one.read;
-    sum.inserted += one.inserted;
-    sum.updated += one.updated;
-    sum.unchanged += one.unchanged;
-    sum.stale += one.stale;
-    sum.conflicts += one.conflicts;
-    sum.duplicates += one.duplicates;
-    sum.quarantined += one.quarantined;
-    sum.deleted += one.deleted;
-    sum.removed += one.removed;
-    sum.retired += one.retired;
-    sum.restored += one.restored;
 }
 
 /// Records kept aside: how many, what about them, and the first ones.

@@ -46,7 +46,9 @@ impl ErrorReport {
     pub(crate) fn new(failure: &Failure) -> Self {
         let records = match failure {
             Failure::Library { error, .. } => error.bad_records().iter().map(RecordReport::new).collect(),
-            Failure::Usage { .. } | Failure::Tool { .. } | Failure::System { .. } => Vec::new(),
+            Failure::Usage { .. } | Failure::Stream(_) | Failure::Tool { .. } | Failure::System { .. } => {
+                Vec::new()
+            }
         };
         let help = failure.help().into_iter().map(String::from).collect();
         let mut message = failure.message();

@@ -9,6 +9,10 @@ mod archive;
 mod backfill;
 mod bad_records;
 mod config_faults;
+#[cfg(feature = "kafka")]
+mod consume;
+#[cfg(feature = "failpoints")]
+mod crashed_fetches;
 #[cfg(feature = "failpoints")]
 mod crashed_notices;
 #[cfg(feature = "failpoints")]
@@ -20,12 +24,19 @@ mod crashes;
 mod deliver;
 mod deliveries;
 mod derived;
+mod fetched;
 mod full_disk;
 mod held;
 mod interrupt;
 mod json;
 mod key;
+#[cfg(feature = "kafka")]
+mod killed_consumers;
 mod killed_hooks;
+#[cfg(feature = "nats")]
+mod killed_nats_consumers;
+#[cfg(feature = "failpoints")]
+mod killed_queries;
 mod notices;
 mod orchestrators;
 mod outbox;

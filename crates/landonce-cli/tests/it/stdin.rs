@@ -38,7 +38,7 @@ fn a_format_that_cannot_be_told_is_asked_for() {
 exit 2
 --- stdout
 --- stderr
-error[L0102]: stdin: can't tell the format from the name or the first bytes; say it with --format or `source.format` (ndjson, json, geojson, csv)
+error[L0102]: stdin: can't tell the format from the name or the first bytes; say it with --format or `source.format` (ndjson, json, geojson, csv, parquet)
   = help: landonce explain L0102
 
 "#]],

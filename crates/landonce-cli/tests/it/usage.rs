@@ -111,6 +111,7 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L0501  the batch id has landed before with other content
   L0502  another load of the period has landed meanwhile
   L0503  the batch is being landed by another delivery
+  L0504  another worker has the part
   L0601  the store can't be reached
   L0602  the database refused
   L0603  every attempt failed for a passing reason
@@ -147,6 +148,16 @@ error: `L9999` is no code of landonce's, no finding of a proof and no rule of an
   L1033  the server is stopping
   L1034  the server failed in a way that it shouldn't
   L1035  no such pipeline, or no such batch
+  L1101  the stream can't be opened as it is declared
+  L1102  the broker refuses, or has never answered
+  L1103  the stream isn't the one that was landed
+  L1104  messages are gone before they were landed
+  L1105  the stored position is none of this stream
+  L1121  what is fetched doesn't answer
+  L1122  what is fetched refuses
+  L1123  what is fetched isn't what was declared
+  L1124  the pages don't fit together
+  L1125  the program that is read failed
 
 "#]],
     );

@@ -6,7 +6,7 @@ use landonce::Outcome;
 use landonce_core::period::{Calendar, Every, Period};
 use serde::Serialize;
 
-use super::{BatchReport, Way, add, coloured, counts, plain, seconds};
+use super::{BatchReport, Way, coloured, counts, plain, seconds};
 use crate::window::Window;
 
 /// What became of a period: its label, and all that is told of a batch.
@@ -97,7 +97,7 @@ impl<'a> BackfillReport<'a> {
         };
         let mut outcome = Outcome::default();
         for one in periods.iter().filter(|one| one.batch.status == "processed") {
-            add(&mut outcome, &one.batch.outcome);
+            outcome += one.batch.outcome;
         }
         let label = |period: Option<&Period>| period.map(|one| one.label().to_owned()).unwrap_or_default();
         Self {
