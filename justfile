@@ -1,6 +1,6 @@
 # What people type. CI runs scripts/test.
 
-features := "--features landonce-cli/failpoints,landonce-cli/s3,landonce-cli/kafka,landonce-cli/otlp,landonce-cli/openlineage"
+features := "--features landonce-cli/failpoints,landonce-cli/s3,landonce-cli/kafka-tls,landonce-cli/nats,landonce-cli/registry,landonce-cli/parquet,landonce-cli/otlp,landonce-cli/openlineage"
 
 [private]
 default:
