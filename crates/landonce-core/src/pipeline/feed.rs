@@ -41,7 +41,7 @@ pub struct Cut {
 
 impl Default for Cut {
     fn default() -> Self {
-        Self { records: 20_000, bytes: 16 << 20, wait: Duration::from_millis(200) }
+        Self { records: 50_000, bytes: 32 << 20, wait: Duration::from_millis(200) }
     }
 }
 

@@ -7,10 +7,10 @@ use serde::Deserialize;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CutSpec {
-    /// So many records; 20,000 when left out.
+    /// So many records; 50,000 when left out.
     #[serde(default)]
     pub records: Option<u64>,
-    /// So many bytes; 16 MiB when left out.
+    /// So many bytes; 32 MiB when left out.
     #[serde(default)]
     pub bytes: Option<u64>,
     /// With a stream: so long behind the first record, in milliseconds; 200 when left out.
