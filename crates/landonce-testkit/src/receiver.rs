@@ -220,14 +220,45 @@ impl Receiver {
         is_there: impl Fn(&[Received]) -> bool,
     ) -> impl Future<Output = Vec<Received>> {
         let caller = Location::caller();
-        let mut arrived = self.shared.arrived.subscribe();
-        let what = format!("{what} ({caller})");
         async move {
-            // The sender lives as long as this receiver: it can't be gone.
-            let wanted = arrived.wait_for(|_| is_there(&self.shared.state().received));
-            let _ = wait::within(seconds, &what, wanted).await;
+            self.wait(seconds, what, caller, |state| is_there(&state.received)).await;
             self.received()
         }
+    }
+
+    /// As soon as so many requests have arrived, or so many different ids: how many of each have. It costs the same however many
+    /// there are.
+    ///
+    /// # Panics
+    ///
+    /// As [`wait_for`](Self::wait_for).
+    #[track_caller]
+    pub fn wait_for_count(
+        &self,
+        seconds: u64,
+        requests: usize,
+        ids: usize,
+    ) -> impl Future<Output = (usize, usize)> {
+        let caller = Location::caller();
+        let are_there = move |state: &State| state.received.len() >= requests || state.seen.len() >= ids;
+        async move {
+            self.wait(seconds, "more requests", caller, are_there).await;
+            let state = self.shared.state();
+            (state.received.len(), state.seen.len())
+        }
+    }
+
+    async fn wait(
+        &self,
+        seconds: u64,
+        what: &str,
+        caller: &Location<'_>,
+        is_there: impl Fn(&State) -> bool,
+    ) {
+        let mut arrived = self.shared.arrived.subscribe();
+        // The sender lives as long as this receiver: it can't be gone.
+        let wanted = arrived.wait_for(|_| is_there(&self.shared.state()));
+        let _ = wait::within(seconds, &format!("{what} ({caller})"), wanted).await;
     }
 }
 
