@@ -12,7 +12,9 @@ use landonce_core::value::Value;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
+use crate::held::Held;
 use crate::inbox::{InboxKey, Settled};
+use crate::quarantine::Entry;
 use crate::seam::Connection;
 
 /// The longest that a look takes.
@@ -152,6 +154,21 @@ pub struct Action {
     reason = "internal seam, called with concrete types: auto traits are inferred there"
 )]
 pub trait Reads: Connection {
+    /// The batches that landed last, newest first.
+    async fn batches(&mut self, limit: usize) -> Result<Vec<Settled>>;
+
+    /// Kept records that have not landed since, of one pipeline or of all, newest first.
+    async fn quarantine(&mut self, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>>;
+
+    /// The kept record whose id begins with these hex digits. Fails when several do, and when they aren't hex digits.
+    async fn quarantine_entry(&mut self, id_prefix: &str) -> Result<Option<Entry>>;
+
+    /// Held runs, of one pipeline or of all, newest first; those that wait for a person, or all.
+    async fn held(&mut self, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>>;
+
+    /// A piece of a held payload; `None` behind the last.
+    async fn held_piece(&mut self, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>>;
+
     /// Batches that have landed, newest first, at most `limit` of them.
     async fn batches_page(&mut self, filter: &BatchFilter, limit: usize) -> Result<Vec<Settled>>;
 

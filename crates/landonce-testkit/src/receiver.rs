@@ -248,13 +248,7 @@ impl Receiver {
         }
     }
 
-    async fn wait(
-        &self,
-        seconds: u64,
-        what: &str,
-        caller: &Location<'_>,
-        is_there: impl Fn(&State) -> bool,
-    ) {
+    async fn wait(&self, seconds: u64, what: &str, caller: &Location<'_>, is_there: impl Fn(&State) -> bool) {
         let mut arrived = self.shared.arrived.subscribe();
         // The sender lives as long as this receiver: it can't be gone.
         let wanted = arrived.wait_for(|_| is_there(&self.shared.state()));

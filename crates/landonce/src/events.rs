@@ -44,9 +44,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landonce_core::plan::PlanError;
+use landonce_store::postgres;
 
 use crate::error::Error;
-use crate::ingest::events::{self, One, Several, Shared};
+use crate::ingest::events::{self, Maker, One, Several, Shared};
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
 use crate::retry::RetryPolicy;
@@ -76,7 +77,7 @@ pub struct Inlet {
 
 #[derive(Clone)]
 enum Connections {
-    Postgres(Several),
+    Postgres(Several<Maker<postgres::Database>>),
     Sqlite(One),
 }
 

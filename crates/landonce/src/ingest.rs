@@ -136,8 +136,20 @@ pub(crate) trait Connect {
 
     async fn connect(&self) -> Result<Self::Connection, landonce_store::Error>;
 
+    /// A connection of its own that may do so much, where the database can tell; it isn't given back.
+    fn open(
+        &self,
+        access: Access,
+    ) -> impl Future<Output = Result<Self::Connection, landonce_store::Error>> + Send;
+
     /// Takes a connection back on which all has gone well.
     fn give_back(&self, _connection: Self::Connection) {}
+}
+
+/// A database that is a server: connections to it are kept, and end by themselves.
+pub(crate) trait Server: Connect {
+    /// The connection is gone; a new one is needed.
+    fn is_gone(connection: &Self::Connection) -> bool;
 }
 
 /// Runs a batch's transaction until it has landed, is known to have landed before, or can't land.

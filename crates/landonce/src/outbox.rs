@@ -115,7 +115,7 @@ macro_rules! verb {
 
 impl Outbox {
     pub(crate) fn on_postgres(database: postgres::Database) -> Self {
-        Self { kept: Kept::Postgres(kept::Postgres::new(database)), retry: patience() }
+        Self { kept: Kept::Postgres(kept::Lasting::new(database)), retry: patience() }
     }
 
     pub(crate) fn on_sqlite(database: sqlite::Database) -> Self {

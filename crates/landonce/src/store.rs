@@ -1,9 +1,10 @@
-//! A store: a database by its URL. SQLite runs on a blocking thread, PostgreSQL on the async runtime; above this file
+//! A store: a database by its URL. SQLite runs on a blocking thread, the others on the async runtime (`on.rs`); above this file
 //! nobody needs to know which.
 
 mod callers;
 mod derives;
 mod look;
+mod on;
 mod outbox;
 mod positions;
 mod reads;
@@ -19,18 +20,20 @@ use landonce_store::held::{Held, State};
 use landonce_store::inbox::{InboxKey, Settled};
 use landonce_store::ledger;
 use landonce_store::quarantine::Entry;
-use landonce_store::seam::Connection;
+use landonce_store::reads::Reads as _;
+use landonce_store::seam::{Access, Connection};
 use landonce_store::{postgres, sqlite};
 use uuid::Uuid;
 
 use crate::batch::Batch;
 use crate::derive;
 use crate::error::{Error, Repr};
-use crate::ingest::{self, Connect, Options, Preview};
+use crate::ingest::{self, Connect, Options, Preview, Server};
 use crate::pipeline::Pipeline;
 use crate::receipt::Receipt;
 
 pub use callers::CallersTransaction;
+use on::{ask, on};
 
 /// A database that landonce writes to.
 #[derive(Debug, Clone)]
@@ -49,8 +52,18 @@ impl Connect for postgres::Database {
         self.reuse().await
     }
 
+    async fn open(&self, _: Access) -> Result<postgres::Session, landonce_store::Error> {
+        self.connect().await
+    }
+
     fn give_back(&self, connection: postgres::Session) {
         self.give_back(connection);
+    }
+}
+
+impl Server for postgres::Database {
+    fn is_gone(connection: &postgres::Session) -> bool {
+        connection.is_closed()
     }
 }
 
@@ -59,6 +72,10 @@ impl Connect for sqlite::Database {
 
     async fn connect(&self) -> Result<sqlite::Session, landonce_store::Error> {
         self.connect()
+    }
+
+    async fn open(&self, access: Access) -> Result<sqlite::Session, landonce_store::Error> {
+        self.open(access)
     }
 }
 
@@ -129,19 +146,8 @@ impl Store {
         batch: &'a Batch,
         options: &'a Options,
     ) -> Pending<'a, Receipt> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => ingest::ingest(database, pipeline, batch, options).await,
-                Backend::Sqlite(database) => {
-                    let (database, pipeline) = (database.clone(), Arc::clone(pipeline));
-                    let (batch, options) = (batch.clone(), options.clone());
-                    blocking(
-                        move || async move { ingest::ingest(&database, &pipeline, &batch, &options).await },
-                    )
-                    .await
-                }
-            }
-        })
+        on!(self, [pipeline, batch, options], |database| ingest::ingest(database, pipeline, batch, options)
+            .await)
     }
 
     /// The same store, whose transactions wait at most so long for a row of somebody else's. SQLite has a limit of its own.
@@ -168,20 +174,7 @@ impl Store {
 
     /// How the pipeline's records become rows of its table, as the table is now.
     pub(crate) fn planned<'a>(&'a self, pipeline: &'a Declared) -> Pending<'a, plan::TablePlan> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    ingest::plan_for(&mut database.connect().await?, pipeline).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, pipeline) = (database.clone(), pipeline.clone());
-                    blocking(move || async move {
-                        ingest::plan_for(&mut database.connect_read_only()?, &pipeline).await
-                    })
-                    .await
-                }
-            }
-        })
+        ask!(self, Access::ReadOnly, [pipeline], |mut session| ingest::plan_for(&mut session, pipeline).await)
     }
 
     pub(crate) fn preview<'a>(
@@ -190,64 +183,36 @@ impl Store {
         batch: &'a Batch,
         samples: usize,
     ) -> Pending<'a, Preview> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    ingest::preview(database.connect().await?, pipeline, batch, samples).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, pipeline, batch) = (database.clone(), Arc::clone(pipeline), batch.clone());
-                    blocking(move || async move {
-                        ingest::preview(database.connect_read_only()?, &pipeline, &batch, samples).await
-                    })
-                    .await
-                }
-            }
+        ask!(self, Access::ReadOnly, [pipeline, batch], |session| {
+            ingest::preview(session, pipeline, batch, samples).await
         })
     }
 
     /// Makes or upgrades landonce's own tables, and makes those again that somebody has dropped; safe at any time, also by several
     /// processes at once. Every run makes and upgrades them by itself where it has the rights.
     pub fn migrate(&self) -> Pending<'_, ()> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => Ok(database.connect().await?.remake().await?),
-                Backend::Sqlite(database) => {
-                    let database = database.clone();
-                    blocking(move || async move { Ok(database.connect()?.remake().await?) }).await
-                }
-            }
-        })
+        ask!(self, Access::Write, [], |mut session| Ok(session.remake().await?))
     }
 
     /// Makes landonce's own tables, and the pipeline's target and derived tables if there are none.
     pub fn set_up<'a>(&'a self, pipeline: &'a Pipeline) -> Pending<'a, ()> {
-        Box::pin(async move {
-            async fn make<C: Connection>(mut connection: C, pipeline: &Declared) -> Result<(), Error> {
-                connection.remake().await?;
-                let shape = connection.shape(&pipeline.target().table).await?;
-                let plan = plan::resolve(&any_period(pipeline)?, shape.as_ref())?;
+        async fn make<C: Connection>(connection: &mut C, pipeline: &Declared) -> Result<(), Error> {
+            connection.remake().await?;
+            let shape = connection.shape(&pipeline.target().table).await?;
+            let plan = plan::resolve(&any_period(pipeline)?, shape.as_ref())?;
+            if plan.create {
+                connection.create_target(&plan).await?;
+            }
+            for derived in pipeline.derived() {
+                let shape = connection.shape(&derived.table).await?;
+                let plan = plan::derived(derived, shape.as_ref(), &derive::any_period(derived)?)?;
                 if plan.create {
                     connection.create_target(&plan).await?;
                 }
-                for derived in pipeline.derived() {
-                    let shape = connection.shape(&derived.table).await?;
-                    let plan = plan::derived(derived, shape.as_ref(), &derive::any_period(derived)?)?;
-                    if plan.create {
-                        connection.create_target(&plan).await?;
-                    }
-                }
-                Ok(())
             }
-            match &self.0 {
-                Backend::Postgres(database) => make(database.connect().await?, pipeline.declared()).await,
-                Backend::Sqlite(database) => {
-                    let (database, pipeline) = (database.clone(), pipeline.clone());
-                    blocking(move || async move { make(database.connect()?, pipeline.declared()).await })
-                        .await
-                }
-            }
-        })
+            Ok(())
+        }
+        ask!(self, Access::Write, [pipeline], |mut session| make(&mut session, pipeline.declared()).await)
     }
 
     /// The DDL of landonce's own tables, and of the pipeline's target as landonce would make it: for a DBA. Connects to
@@ -275,66 +240,28 @@ impl Store {
 
     /// The batches that have landed, newest first. None where there are no tables of landonce's yet.
     pub fn batches(&self, limit: usize) -> Pending<'_, Vec<Settled>> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => Ok(database.connect().await?.batches(limit).await?),
-                Backend::Sqlite(database) => {
-                    let database = database.clone();
-                    blocking(move || async move { Ok(database.connect_read_only()?.batches(limit)?) }).await
-                }
-            }
-        })
+        ask!(self, Access::ReadOnly, [], |mut session| Ok(session.batches(limit).await?))
     }
 
     /// What the ledger knows of a pipeline's periods that start in `from..to` (microseconds since 1970 in UTC), by start.
     /// Nothing where there are no tables of landonce's yet.
     pub fn periods<'a>(&'a self, pipeline: &'a str, from: i64, to: i64) -> Pending<'a, Vec<ledger::Entry>> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    Ok(database.connect().await?.periods(pipeline, from, to).await?)
-                }
-                Backend::Sqlite(database) => {
-                    let (database, pipeline) = (database.clone(), pipeline.to_owned());
-                    blocking(move || async move {
-                        Ok(database.connect_read_only()?.periods(&pipeline, from, to).await?)
-                    })
-                    .await
-                }
-            }
-        })
+        let pipeline = pipeline.to_owned();
+        ask!(self, Access::ReadOnly, [pipeline], |mut session| Ok(session
+            .periods(pipeline, from, to)
+            .await?))
     }
 
     /// Notes in the ledger that a run of a period failed before it came to [`Pipeline::ingest`]: its source wasn't there,
     /// say. What is loaded stays. (A failure inside `ingest` is noted by itself.)
     pub fn fail_period<'a>(&'a self, failure: &'a ledger::Failure<'a>) -> Pending<'a, ()> {
-        async fn note<C: Connection>(mut connection: C, failure: &ledger::Failure<'_>) -> Result<(), Error> {
-            connection.migrate().await?;
-            Ok(connection.fail_period(failure).await?)
-        }
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => note(database.connect().await?, failure).await,
-                Backend::Sqlite(database) => {
-                    let database = database.clone();
-                    let ledger::Failure { start, end, run_id, .. } = *failure;
-                    let [pipeline, label, code, message] =
-                        [failure.pipeline, failure.label, failure.code, failure.message].map(str::to_owned);
-                    blocking(move || async move {
-                        let failure = ledger::Failure {
-                            pipeline: &pipeline,
-                            label: &label,
-                            start,
-                            end,
-                            run_id,
-                            code: &code,
-                            message: &message,
-                        };
-                        note(database.connect()?, &failure).await
-                    })
-                    .await
-                }
-            }
+        let ledger::Failure { start, end, run_id, .. } = *failure;
+        let texts = [failure.pipeline, failure.label, failure.code, failure.message].map(str::to_owned);
+        ask!(self, Access::Write, [texts], |mut session| {
+            let [pipeline, label, code, message] = texts;
+            let failure = ledger::Failure { pipeline, label, start, end, run_id, code, message };
+            session.migrate().await?;
+            Ok(session.fail_period(&failure).await?)
         })
     }
 
@@ -345,105 +272,42 @@ impl Store {
 
     /// Held snapshots, of one pipeline or of all, newest first: those that wait for a person, or all.
     pub fn held<'a>(&'a self, pipeline: Option<&'a str>, is_all: bool) -> Pending<'a, Vec<Held>> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => Ok(database.connect().await?.held(pipeline, is_all).await?),
-                Backend::Sqlite(database) => {
-                    let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
-                    blocking(move || async move {
-                        Ok(database.connect_read_only()?.held(pipeline.as_deref(), is_all)?)
-                    })
-                    .await
-                }
-            }
-        })
+        let pipeline = pipeline.map(str::to_owned);
+        ask!(self, Access::ReadOnly, [pipeline], |mut session| Ok(session
+            .held(pipeline.as_deref(), is_all)
+            .await?))
     }
 
     /// A piece of a held payload; `None` behind the last.
     pub(crate) fn held_piece<'a>(&'a self, key: &'a InboxKey, nth: u32) -> Pending<'a, Option<Vec<u8>>> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => Ok(database.connect().await?.held_piece(key, nth).await?),
-                Backend::Sqlite(database) => {
-                    let (database, key) = (database.clone(), *key);
-                    blocking(move || async move { Ok(database.connect_read_only()?.held_piece(&key, nth)?) })
-                        .await
-                }
-            }
-        })
+        ask!(self, Access::ReadOnly, [key], |mut session| Ok(session.held_piece(key, nth).await?))
     }
 
     /// The newest batch of the pipeline, if it has landed since a run was held.
     pub(crate) fn landed_since<'a>(&'a self, held: &'a Held) -> Pending<'a, Option<Settled>> {
-        async fn newest<C: Connection>(mut connection: C, pipeline: &str) -> Result<Option<Settled>, Error> {
-            Ok(connection.earlier(pipeline, 1).await?.pop())
-        }
-        Box::pin(async move {
-            let pipeline = held.hold.pipeline.clone();
-            let newest = match &self.0 {
-                Backend::Postgres(database) => newest(database.connect().await?, &pipeline).await?,
-                Backend::Sqlite(database) => {
-                    let database = database.clone();
-                    blocking(move || async move { newest(database.connect_read_only()?, &pipeline).await })
-                        .await?
-                }
-            };
+        ask!(self, Access::ReadOnly, [held], |mut session| {
+            let newest = session.earlier(&held.hold.pipeline, 1).await?.pop();
             // Times of one clock, the database's, in one spelling.
             Ok(newest.filter(|newest| newest.settled_at > held.held_at))
         })
     }
 
     pub(crate) fn decide(&self, key: InboxKey, state: State, run_id: Uuid) -> Pending<'_, bool> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    Ok(database.connect().await?.decide(&key, state, run_id).await?)
-                }
-                Backend::Sqlite(database) => {
-                    let database = database.clone();
-                    blocking(
-                        move || async move { Ok(database.connect()?.decide(&key, state, run_id).await?) },
-                    )
-                    .await
-                }
-            }
-        })
+        ask!(self, Access::Write, [], |mut session| Ok(session.decide(&key, state, run_id).await?))
     }
 
     /// Quarantine entries, newest first: of one pipeline, or of all.
     pub fn quarantine<'a>(&'a self, pipeline: Option<&'a str>, limit: usize) -> Pending<'a, Vec<Entry>> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    Ok(database.connect().await?.quarantine(pipeline, limit).await?)
-                }
-                Backend::Sqlite(database) => {
-                    let (database, pipeline) = (database.clone(), pipeline.map(str::to_owned));
-                    blocking(move || async move {
-                        Ok(database.connect_read_only()?.quarantine(pipeline.as_deref(), limit)?)
-                    })
-                    .await
-                }
-            }
+        let pipeline = pipeline.map(str::to_owned);
+        ask!(self, Access::ReadOnly, [pipeline], |mut session| {
+            Ok(session.quarantine(pipeline.as_deref(), limit).await?)
         })
     }
 
     /// The quarantine entry whose id begins with these hex digits. An error when there is none, or more than one.
     pub fn quarantine_entry<'a>(&'a self, id_prefix: &'a str) -> Pending<'a, Entry> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    found(id_prefix, database.connect().await?.quarantine_entry(id_prefix).await?)
-                }
-                Backend::Sqlite(database) => {
-                    let (database, id) = (database.clone(), id_prefix.to_owned());
-                    blocking(move || async move {
-                        found(&id, database.connect_read_only()?.quarantine_entry(&id)?)
-                    })
-                    .await
-                }
-            }
-        })
+        let id = id_prefix.to_owned();
+        ask!(self, Access::ReadOnly, [id], |mut session| found(id, session.quarantine_entry(id).await?))
     }
 }
 

@@ -4,7 +4,6 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type as Pg;
 use uuid::Uuid;
 
-use super::Session;
 use super::inbox::{self, SETTLED, is_missing, without_tables};
 use super::link::{Link, Params};
 use crate::error::{Error, Result};
@@ -139,27 +138,23 @@ fn read(row: &Row) -> Result<Held> {
     .held()
 }
 
-impl Session {
-    /// Held runs, of one pipeline or of all, newest first; those that wait for a person, or all.
-    pub async fn held(&mut self, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>> {
-        let sql = format!(
-            "SELECT {HELD}\nFROM landonce.held WHERE ($1::text IS NULL OR pipeline = $1) AND ($2 OR state = 'held')\n\
-             ORDER BY held_at DESC, key"
-        );
-        let rows =
-            self.link().query("reading held runs", &sql, &[(&pipeline, Pg::TEXT), (&is_all, Pg::BOOL)]).await;
-        match rows {
-            Err(error) if is_missing(&error) => Ok(Vec::new()),
-            rows => rows?.iter().map(read).collect(),
-        }
+/// Held runs, of one pipeline or of all, newest first; those that wait for a person, or all.
+pub(super) async fn held(link: &Link<'_>, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>> {
+    let sql = format!(
+        "SELECT {HELD}\nFROM landonce.held WHERE ($1::text IS NULL OR pipeline = $1) AND ($2 OR state = 'held')\n\
+         ORDER BY held_at DESC, key"
+    );
+    let rows = link.query("reading held runs", &sql, &[(&pipeline, Pg::TEXT), (&is_all, Pg::BOOL)]).await;
+    match rows {
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
+        rows => rows?.iter().map(read).collect(),
     }
+}
 
-    /// A piece of a held payload; `None` behind the last.
-    pub async fn held_piece(&mut self, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>> {
-        let sql = "SELECT bytes FROM landonce.held_piece WHERE key = $1 AND nth = $2";
-        let (key, nth) = (key.0.as_slice(), i32::try_from(nth).map_err(|_| Error::refused("no such piece"))?);
-        let rows =
-            self.link().query("reading a held payload", sql, &[(&key, Pg::BYTEA), (&nth, Pg::INT4)]).await?;
-        Ok(rows.first().map(|row| row.get(0)))
-    }
+/// A piece of a held payload; `None` behind the last.
+pub(super) async fn held_piece(link: &Link<'_>, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT bytes FROM landonce.held_piece WHERE key = $1 AND nth = $2";
+    let (key, nth) = (key.0.as_slice(), i32::try_from(nth).map_err(|_| Error::refused("no such piece"))?);
+    let rows = link.query("reading a held payload", sql, &[(&key, Pg::BYTEA), (&nth, Pg::INT4)]).await?;
+    Ok(rows.first().map(|row| row.get(0)))
 }

@@ -7,10 +7,12 @@ use tokio_postgres::types::Type as Pg;
 use uuid::Uuid;
 
 use super::link::Params;
-use super::{Session, inbox};
+use super::{Session, held, inbox, report};
 use crate::error::{Error, Result};
-use crate::inbox::Settled;
+use crate::held::Held;
+use crate::inbox::{InboxKey, Settled};
 use crate::ledger::without_nul;
+use crate::quarantine::Entry;
 use crate::reads::{
     self, Action, Backlog, BatchFilter, COUNTS, Equals, Figure, HOUR, PATIENCE, Reads, Rows, Span, Waiting,
 };
@@ -33,6 +35,26 @@ INSERT INTO landonce.action (id, who, what, subject, detail) VALUES ($1, $2, $3,
 ON CONFLICT (id) DO NOTHING";
 
 impl Reads for Session {
+    async fn batches(&mut self, limit: usize) -> Result<Vec<Settled>> {
+        report::batches(&self.link(), limit).await
+    }
+
+    async fn quarantine(&mut self, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
+        report::quarantine(&self.link(), pipeline, limit).await
+    }
+
+    async fn quarantine_entry(&mut self, id_prefix: &str) -> Result<Option<Entry>> {
+        report::quarantine_entry(&self.link(), id_prefix).await
+    }
+
+    async fn held(&mut self, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>> {
+        held::held(&self.link(), pipeline, is_all).await
+    }
+
+    async fn held_piece(&mut self, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>> {
+        held::held_piece(&self.link(), key, nth).await
+    }
+
     async fn batches_page(&mut self, filter: &BatchFilter, limit: usize) -> Result<Vec<Settled>> {
         // The first comparison is the index's; the second only decides among batches of one moment.
         let sql = format!(

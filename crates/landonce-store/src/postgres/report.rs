@@ -5,8 +5,8 @@
 use tokio_postgres::Row;
 use tokio_postgres::types::Type as Pg;
 
+use super::inbox;
 use super::link::{Link, Params};
-use super::{Session, inbox};
 use crate::error::{Error, Result};
 use crate::inbox::Settled;
 use crate::quarantine::Entry;
@@ -16,53 +16,42 @@ const ENTRY: &str = "\
 id, pipeline, batch_id, run_id, source, number, kind, field, detail, raw,
        to_char(kept_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), resolved_by";
 
-impl Session {
-    /// The batches that landed last, newest first.
-    pub async fn batches(&mut self, limit: usize) -> Result<Vec<Settled>> {
-        let sql = format!(
-            "SELECT {}\nFROM landonce.inbox WHERE outcome IS NOT NULL ORDER BY settled_at DESC, key LIMIT $1",
-            inbox::SETTLED
-        );
-        let limit = limit as i64;
-        let rows = read(&self.link(), "reading the inbox", &sql, &[(&limit, Pg::INT8)]).await?;
-        rows.iter().map(inbox::settled).collect()
-    }
+/// The batches that landed last, newest first.
+pub(super) async fn batches(link: &Link<'_>, limit: usize) -> Result<Vec<Settled>> {
+    let sql = format!(
+        "SELECT {}\nFROM landonce.inbox WHERE outcome IS NOT NULL ORDER BY settled_at DESC, key LIMIT $1",
+        inbox::SETTLED
+    );
+    let limit = limit as i64;
+    let rows = read(link, "reading the inbox", &sql, &[(&limit, Pg::INT8)]).await?;
+    rows.iter().map(inbox::settled).collect()
+}
 
-    /// Kept records that have not landed since, of one pipeline or of all, newest first.
-    pub async fn quarantine(&mut self, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
-        let sql = format!(
-            "SELECT {ENTRY}\nFROM landonce.quarantine WHERE resolved_by IS NULL AND ($1::text IS NULL OR pipeline = $1)\n\
-             ORDER BY kept_at DESC, id LIMIT $2"
-        );
-        let limit = limit as i64;
-        let params: Params<'_> = &[(&pipeline, Pg::TEXT), (&limit, Pg::INT8)];
-        read(&self.link(), "reading the quarantine", &sql, params).await?.iter().map(entry).collect()
-    }
+/// Kept records that have not landed since, of one pipeline or of all, newest first.
+pub(super) async fn quarantine(link: &Link<'_>, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
+    let sql = format!(
+        "SELECT {ENTRY}\nFROM landonce.quarantine WHERE resolved_by IS NULL AND ($1::text IS NULL OR pipeline = $1)\n\
+         ORDER BY kept_at DESC, id LIMIT $2"
+    );
+    let limit = limit as i64;
+    let params: Params<'_> = &[(&pipeline, Pg::TEXT), (&limit, Pg::INT8)];
+    read(link, "reading the quarantine", &sql, params).await?.iter().map(entry).collect()
+}
 
-    /// The entry whose id begins with these hex digits. Fails when several do, and when they aren't hex digits.
-    pub async fn quarantine_entry(&mut self, id_prefix: &str) -> Result<Option<Entry>> {
-        let digits = id_prefix.to_ascii_lowercase();
-        if digits.is_empty() || digits.len() > 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(Error::refused("a quarantine id is up to 64 hex digits, and at least one"));
-        }
-        let sql = format!(
-            "SELECT {ENTRY}\nFROM landonce.quarantine WHERE left(encode(id, 'hex'), length($1)) = $1 LIMIT 2"
-        );
-        let mut rows = read(&self.link(), "reading the quarantine", &sql, &[(&digits, Pg::TEXT)]).await?;
-        if rows.len() > 1 {
-            return Err(Error::refused(format!("several entries begin with {digits}; give more of the id")));
-        }
-        rows.pop().map(|row| entry(&row)).transpose()
+/// The entry whose id begins with these hex digits. Fails when several do, and when they aren't hex digits.
+pub(super) async fn quarantine_entry(link: &Link<'_>, id_prefix: &str) -> Result<Option<Entry>> {
+    let digits = id_prefix.to_ascii_lowercase();
+    if digits.is_empty() || digits.len() > 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return Err(Error::refused("a quarantine id is up to 64 hex digits, and at least one"));
     }
-
-    /// All kept records of a pipeline that have not landed since, oldest first: what a retry takes up.
-    pub async fn open_quarantine(&mut self, pipeline: &str) -> Result<Vec<Entry>> {
-        let sql = format!(
-            "SELECT {ENTRY}\nFROM landonce.quarantine WHERE resolved_by IS NULL AND pipeline = $1\nORDER BY kept_at, id"
-        );
-        let rows = read(&self.link(), "reading the quarantine", &sql, &[(&pipeline, Pg::TEXT)]).await?;
-        rows.iter().map(entry).collect()
+    let sql = format!(
+        "SELECT {ENTRY}\nFROM landonce.quarantine WHERE left(encode(id, 'hex'), length($1)) = $1 LIMIT 2"
+    );
+    let mut rows = read(link, "reading the quarantine", &sql, &[(&digits, Pg::TEXT)]).await?;
+    if rows.len() > 1 {
+        return Err(Error::refused(format!("several entries begin with {digits}; give more of the id")));
     }
+    rows.pop().map(|row| entry(&row)).transpose()
 }
 
 async fn read(link: &Link<'_>, doing: &str, sql: &str, params: Params<'_>) -> Result<Vec<Row>> {

@@ -3,7 +3,6 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
-use super::Session;
 use super::errors::during;
 use super::inbox::{Found, is_there, uuid, with_tables};
 use crate::error::Result;
@@ -155,29 +154,27 @@ fn read(row: &Row<'_>) -> rusqlite::Result<held::Row> {
     })
 }
 
-impl Session {
-    /// Held runs, of one pipeline or of all, newest first; those that wait for a person, or all.
-    pub fn held(&mut self, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>> {
-        let rows = || {
-            if !is_there(&self.connection, "landonce_held")? {
-                return Ok(Vec::new());
-            }
-            let sql = format!(
-                "SELECT {HELD} FROM main.landonce_held WHERE (?1 IS NULL OR pipeline = ?1) AND (?2 OR state = 'held') \
-                 ORDER BY held_at DESC, key"
-            );
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params![pipeline, is_all], read)?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
-        };
-        let rows = rows().map_err(during("reading held runs"))?;
-        rows.into_iter().map(held::Row::held).collect()
-    }
+/// Held runs, of one pipeline or of all, newest first; those that wait for a person, or all.
+pub(super) fn held(connection: &Connection, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>> {
+    let rows = || {
+        if !is_there(connection, "landonce_held")? {
+            return Ok(Vec::new());
+        }
+        let sql = format!(
+            "SELECT {HELD} FROM main.landonce_held WHERE (?1 IS NULL OR pipeline = ?1) AND (?2 OR state = 'held') \
+             ORDER BY held_at DESC, key"
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        let rows = statement.query_map(params![pipeline, is_all], read)?;
+        rows.collect::<rusqlite::Result<Vec<_>>>()
+    };
+    let rows = rows().map_err(during("reading held runs"))?;
+    rows.into_iter().map(held::Row::held).collect()
+}
 
-    /// A piece of a held payload; `None` behind the last.
-    pub fn held_piece(&mut self, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>> {
-        let sql = "SELECT bytes FROM main.landonce_held_piece WHERE key = ?1 AND nth = ?2";
-        let read = self.connection.query_row(sql, params![key.0, nth], |row| row.get(0)).optional();
-        read.map_err(during("reading a held payload"))
-    }
+/// A piece of a held payload; `None` behind the last.
+pub(super) fn held_piece(connection: &Connection, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>> {
+    let sql = "SELECT bytes FROM main.landonce_held_piece WHERE key = ?1 AND nth = ?2";
+    let read = connection.query_row(sql, params![key.0, nth], |row| row.get(0)).optional();
+    read.map_err(during("reading a held payload"))
 }

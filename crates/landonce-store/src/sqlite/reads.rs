@@ -9,12 +9,14 @@ use std::time::Instant;
 use rusqlite::{Params, Row, ffi, params};
 use uuid::Uuid;
 
-use super::Session;
 use super::errors::during;
 use super::inbox::{Found, SETTLED, is_there, uuid, with_tables};
+use super::{Session, held, report};
 use crate::error::Result;
+use crate::held::Held;
 use crate::inbox::{InboxKey, Settled};
 use crate::ledger::without_nul;
+use crate::quarantine::Entry;
 use crate::reads::{
     self, Action, Backlog, BatchFilter, COUNTS, Equals, Figure, HOUR, PATIENCE, Reads, Rows, Span, Waiting,
 };
@@ -48,6 +50,26 @@ fn millis(micros: i64) -> i64 {
 }
 
 impl Reads for Session {
+    async fn batches(&mut self, limit: usize) -> Result<Vec<Settled>> {
+        report::batches(&self.connection, limit)
+    }
+
+    async fn quarantine(&mut self, pipeline: Option<&str>, limit: usize) -> Result<Vec<Entry>> {
+        report::quarantine(&self.connection, pipeline, limit)
+    }
+
+    async fn quarantine_entry(&mut self, id_prefix: &str) -> Result<Option<Entry>> {
+        report::quarantine_entry(&self.connection, id_prefix)
+    }
+
+    async fn held(&mut self, pipeline: Option<&str>, is_all: bool) -> Result<Vec<Held>> {
+        held::held(&self.connection, pipeline, is_all)
+    }
+
+    async fn held_piece(&mut self, key: &InboxKey, nth: u32) -> Result<Option<Vec<u8>>> {
+        held::held_piece(&self.connection, key, nth)
+    }
+
     async fn batches_page(&mut self, filter: &BatchFilter, limit: usize) -> Result<Vec<Settled>> {
         let doing = "reading the inbox";
         let pipelines = match &filter.pipeline {

@@ -20,6 +20,7 @@ pub(crate) mod reads;
 pub(crate) mod refused;
 pub(crate) mod repairs;
 pub(crate) mod repeats;
+pub(crate) mod reports;
 pub(crate) mod retires;
 pub(crate) mod sameness;
 pub(crate) mod scopes;
@@ -76,6 +77,7 @@ macro_rules! every_promise {
                 a_constraint_takes_two_nulls_for_one, what_was_not_committed_leaves_no_mark, a_table_that_is_not_there_is_none;
             repeats: the_last_of_one_identity_counts, insert_once_keeps_the_first, false_suspicions_fold_nothing,
                 identities_are_columns_or_their_hash;
+            reports: batches_and_bad_records_are_listed, a_prefix_of_several_ids_is_refused, without_tables_there_is_nothing_to_show;
             sameness: equal_content_under_another_id_is_told, equal_content_inside_a_batch_is_told;
             retires: a_delete_marks_the_row_once_and_a_put_restores_it, a_newer_delete_keeps_an_older_put_away,
                 a_table_without_the_second_column_retires;

@@ -2,7 +2,6 @@
 
 mod files;
 mod joined;
-mod report;
 mod tables;
 
 use std::path::PathBuf;

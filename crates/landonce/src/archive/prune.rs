@@ -45,8 +45,8 @@ impl Pipeline {
             };
             let manifests = archive.list(self.name(), None, None).await?;
             let ids: BTreeSet<String> = manifests.iter().map(|one| one.batch_id.clone()).collect();
-            let seen =
-                store.look(self.name(), ids.into_iter().collect(), &self.declared().target().table).await?;
+            let ids: Vec<String> = ids.into_iter().collect();
+            let seen = store.look(self.name(), &ids, &self.declared().target().table).await?;
             let landed: BTreeMap<String, Settled> =
                 seen.landed.into_iter().map(|settled| (settled.batch_id.clone(), settled)).collect();
             let mut pruned = Pruned::default();

@@ -121,7 +121,7 @@ impl Pipeline {
             };
             let ids: BTreeSet<String> = found.iter().map(|one| one.batch_id.clone()).collect();
             let ids: Vec<String> = ids.into_iter().collect();
-            let seen = store.look(self.name(), ids, &declared.target().table).await?;
+            let seen = store.look(self.name(), &ids, &declared.target().table).await?;
             let landed: BTreeMap<String, Settled> =
                 seen.landed.into_iter().map(|settled| (settled.batch_id.clone(), settled)).collect();
 

@@ -89,7 +89,7 @@ pub(super) async fn read(pipeline: &Pipeline, store: &Store, seen: &Seen) -> Res
     let mut manifests = archive.list(pipeline.name(), None, None).await?;
     let ids: Vec<String> = manifests.iter().map(|manifest| manifest.batch_id.clone()).collect();
     let mut unknown = Vec::new();
-    let looked = store.look(pipeline.name(), ids, &pipeline.declared().target().table).await?;
+    let looked = store.look(pipeline.name(), &ids, &pipeline.declared().target().table).await?;
     let landed: BTreeMap<String, Settled> =
         looked.landed.into_iter().map(|settled| (settled.batch_id.clone(), settled)).collect();
     let of = |manifest: &Manifest| {

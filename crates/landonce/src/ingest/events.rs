@@ -28,7 +28,7 @@ use crate::receipt::Receipt;
 use crate::retry::RetryPolicy;
 use crate::store::Store;
 use inside::{Then, inside};
-pub(crate) use pool::{Lends, One, Several};
+pub(crate) use pool::{Lends, Maker, One, Several};
 use read::{Reader, Ready};
 
 /// The most events that share a transaction.

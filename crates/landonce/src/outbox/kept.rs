@@ -3,31 +3,32 @@
 use landonce_store::seam::Access;
 use landonce_store::{postgres, sqlite};
 
+use crate::ingest::Server;
+
 /// A store's kept connection.
 #[derive(Debug)]
 pub(super) enum Kept {
-    Postgres(Postgres),
+    Postgres(Lasting<postgres::Database>),
     Sqlite(Sqlite),
 }
 
-/// On PostgreSQL.
-#[derive(Debug)]
-pub(super) struct Postgres {
-    database: postgres::Database,
-    session: Option<postgres::Session>,
+/// On a server.
+pub(super) struct Lasting<D: Server> {
+    database: D,
+    session: Option<D::Connection>,
 }
 
-impl Postgres {
-    pub(super) fn new(database: postgres::Database) -> Self {
+impl<D: Server> Lasting<D> {
+    pub(super) fn new(database: D) -> Self {
         Self { database, session: None }
     }
 
     /// The session; a new one when there is none, or when it is gone.
-    pub(super) async fn session(&mut self) -> landonce_store::Result<&mut postgres::Session> {
-        let kept = self.session.take().filter(|session| !session.is_closed());
+    pub(super) async fn session(&mut self) -> landonce_store::Result<&mut D::Connection> {
+        let kept = self.session.take().filter(|session| !D::is_gone(session));
         let session = match kept {
             Some(session) => session,
-            None => self.database.connect().await?,
+            None => self.database.open(Access::Write).await?,
         };
         Ok(self.session.insert(session))
     }
@@ -35,6 +36,12 @@ impl Postgres {
     /// What has failed isn't trusted with the next verb.
     pub(super) fn let_go(&mut self) {
         self.session = None;
+    }
+}
+
+impl<D: Server> std::fmt::Debug for Lasting<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lasting").field("is_open", &self.session.is_some()).finish_non_exhaustive()
     }
 }
 

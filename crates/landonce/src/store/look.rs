@@ -2,10 +2,10 @@
 
 use landonce_core::plan::TableName;
 use landonce_store::inbox::{InboxKey, Settled};
-use landonce_store::seam::Connection;
+use landonce_store::seam::{Access, Connection as _};
 
-use super::{Backend, Pending, Store, blocking};
-use crate::error::Error;
+use super::on::ask;
+use super::{Pending, Store};
 
 /// What [`Store::look`] has seen.
 pub(crate) struct Seen {
@@ -22,36 +22,17 @@ impl Store {
     pub(crate) fn look<'a>(
         &'a self,
         pipeline: &'a str,
-        batch_ids: Vec<String>,
+        batch_ids: &'a [String],
         table: &'a TableName,
     ) -> Pending<'a, Seen> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    look(database.connect().await?, pipeline, &batch_ids, table).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, pipeline, table) = (database.clone(), pipeline.to_owned(), table.clone());
-                    blocking(move || async move {
-                        look(database.connect_read_only()?, &pipeline, &batch_ids, &table).await
-                    })
-                    .await
-                }
+        let (pipeline, batch_ids) = (pipeline.to_owned(), batch_ids.to_vec());
+        ask!(self, Access::ReadOnly, [pipeline, batch_ids, table], |mut session| {
+            let mut landed = Vec::new();
+            for id in batch_ids {
+                landed.extend(session.look_up(&InboxKey::of(pipeline, id)).await?);
             }
+            let is_there = session.is_there(table).await?;
+            Ok(Seen { landed, is_there, has_rows: session.has_rows(table).await? })
         })
     }
-}
-
-async fn look<C: Connection>(
-    mut connection: C,
-    pipeline: &str,
-    batch_ids: &[String],
-    table: &TableName,
-) -> Result<Seen, Error> {
-    let mut landed = Vec::new();
-    for id in batch_ids {
-        landed.extend(connection.look_up(&InboxKey::of(pipeline, id)).await?);
-    }
-    let is_there = connection.is_there(table).await?;
-    Ok(Seen { landed, is_there, has_rows: connection.has_rows(table).await? })
 }

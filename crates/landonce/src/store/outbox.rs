@@ -1,23 +1,16 @@
-//! The outbox of a store of either kind.
+//! The outbox of a store of any kind.
 
 use landonce_store::repair::notices::Correct as _;
+use landonce_store::seam::Access;
 
-use super::{Backend, Pending, Store, blocking};
+use super::on::ask;
+use super::{Backend, Pending, Store};
 use crate::outbox::Outbox;
 
 impl Store {
     /// Whether there is an outbox. Makes nothing, not even the file of an SQLite database.
     pub fn has_outbox(&self) -> Pending<'_, bool> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => Ok(database.connect().await?.has_outbox().await?),
-                Backend::Sqlite(database) => {
-                    let database = database.clone();
-                    blocking(move || async move { Ok(database.connect_read_only()?.has_outbox().await?) })
-                        .await
-                }
-            }
-        })
+        ask!(self, Access::ReadOnly, [], |mut session| Ok(session.has_outbox().await?))
     }
 
     /// Its outbox. Nothing is connected yet, and only the verbs that look don't make the file of an SQLite database.

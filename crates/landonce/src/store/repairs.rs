@@ -1,8 +1,9 @@
-//! Repairs on a store of either kind.
+//! Repairs on a store of any kind.
 
 use landonce_store::seam::Access;
 
-use super::{Backend, Pending, Store, blocking};
+use super::on::ask;
+use super::{Pending, Store};
 use crate::repair;
 
 impl Store {
@@ -12,20 +13,8 @@ impl Store {
         options: &'a repair::Options,
         access: Access,
     ) -> Pending<'a, repair::Report> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::dedupe(database.connect().await?, dedupe, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, dedupe, options) = (database.clone(), dedupe.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::dedupe(database.open(access)?, &dedupe, &options, access).await
-                    })
-                    .await
-                }
-            }
-        })
+        ask!(self, access, [dedupe, options], |session| repair::dedupe(session, dedupe, options, access)
+            .await)
     }
 
     pub(crate) fn rekey<'a>(
@@ -34,20 +23,7 @@ impl Store {
         options: &'a repair::Options,
         access: Access,
     ) -> Pending<'a, repair::KeysReport> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::rekey(database.connect().await?, keys, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, keys, options) = (database.clone(), keys.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::rekey(database.open(access)?, &keys, &options, access).await
-                    })
-                    .await
-                }
-            }
-        })
+        ask!(self, access, [keys, options], |session| repair::rekey(session, keys, options, access).await)
     }
 
     pub(crate) fn lost<'a>(
@@ -56,20 +32,7 @@ impl Store {
         options: &'a repair::Options,
         access: Access,
     ) -> Pending<'a, repair::LostReport> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::lost(database.connect().await?, lost, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, lost, options) = (database.clone(), lost.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::lost(database.open(access)?, &lost, &options, access).await
-                    })
-                    .await
-                }
-            }
-        })
+        ask!(self, access, [lost, options], |session| repair::lost(session, lost, options, access).await)
     }
 
     pub(crate) fn notices<'a>(
@@ -78,19 +41,7 @@ impl Store {
         options: &'a repair::Options,
         access: Access,
     ) -> Pending<'a, repair::NoticesReport> {
-        Box::pin(async move {
-            match &self.0 {
-                Backend::Postgres(database) => {
-                    repair::notices(database.connect().await?, notices, options, access).await
-                }
-                Backend::Sqlite(database) => {
-                    let (database, notices, options) = (database.clone(), notices.clone(), options.clone());
-                    blocking(move || async move {
-                        repair::notices(database.open(access)?, &notices, &options, access).await
-                    })
-                    .await
-                }
-            }
-        })
+        ask!(self, access, [notices, options], |session| repair::notices(session, notices, options, access)
+            .await)
     }
 }

@@ -2,6 +2,7 @@
 
 use landonce_core::plan::TablePlan;
 use landonce_store::postgres::{Database, setup_sql};
+use landonce_store::reads::Reads as _;
 use landonce_store::seam::{Access, Connection, Work};
 use landonce_testkit::wait;
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use deadpool::managed::{self, Metrics, RecycleError, RecycleResult, Timeouts};
 use landonce_core::plan::TablePlan;
 use landonce_core::retry::Code;
-use landonce_store::seam::Events;
+use landonce_store::seam::{Access, Events};
 use landonce_store::{postgres, sqlite};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::error::Error;
+use crate::ingest::Server;
 
 /// A connection that is kept.
 pub(crate) struct Kept<C: Events> {
@@ -41,41 +42,52 @@ pub(crate) trait Lends {
     async fn lend(&self, within: Duration) -> Result<Self::Lent<'_>, Error>;
 }
 
-/// Makes and looks after connections to PostgreSQL.
+/// A server that events are landed on.
+pub(crate) trait Takes: Server + Clone + Send + Sync + 'static {
+    /// The same server, by connections that are set up for short statements which come again and again; `None` where that is all the
+    /// same.
+    fn quick(&self) -> Option<Self>;
+}
+
+impl Takes for postgres::Database {
+    fn quick(&self) -> Option<Self> {
+        Some(self.clone().planning_once())
+    }
+}
+
+/// Makes and looks after connections to a server.
 #[derive(Debug)]
-pub(crate) struct Maker {
-    plain: postgres::Database,
-    /// The same, its statements planned once.
-    quick: postgres::Database,
-    /// A pooler stands in between that doesn't take what makes them so.
+pub(crate) struct Maker<D> {
+    plain: D,
+    quick: Option<D>,
+    /// A pooler stands in between that doesn't take what makes them quick.
     is_refused: AtomicBool,
 }
 
-impl Maker {
-    fn new(database: &postgres::Database) -> Self {
-        Self {
-            plain: database.clone(),
-            quick: database.clone().planning_once(),
-            is_refused: AtomicBool::new(false),
-        }
+impl<D: Takes> Maker<D> {
+    fn new(database: &D) -> Self {
+        Self { plain: database.clone(), quick: database.quick(), is_refused: AtomicBool::new(false) }
     }
 
-    async fn connect(&self) -> Result<postgres::Session, landonce_store::Error> {
-        if self.is_refused.load(Ordering::Relaxed) {
-            return self.plain.connect().await;
-        }
-        match self.quick.connect().await {
+    async fn connect(&self) -> Result<D::Connection, landonce_store::Error> {
+        let quick = self.quick.as_ref().filter(|_| !self.is_refused.load(Ordering::Relaxed));
+        let Some(quick) = quick else { return self.plain.open(Access::Write).await };
+        match quick.open(Access::Write).await {
             Err(error) if matches!(&error.code, Code::SqlState(state) if state == "08P01") => {
                 self.is_refused.store(true, Ordering::Relaxed);
-                self.plain.connect().await
+                self.plain.open(Access::Write).await
             }
             made => made,
         }
     }
 }
 
-impl managed::Manager for Maker {
-    type Type = Kept<postgres::Session>;
+impl<D: Takes> managed::Manager for Maker<D>
+where
+    D::Connection: Events + Send,
+    <D::Connection as Events>::Way: Send,
+{
+    type Type = Kept<D::Connection>;
     type Error = landonce_store::Error;
 
     async fn create(&self) -> Result<Self::Type, Self::Error> {
@@ -83,19 +95,27 @@ impl managed::Manager for Maker {
     }
 
     async fn recycle(&self, kept: &mut Self::Type, _: &Metrics) -> RecycleResult<Self::Error> {
-        if kept.is_spoiled || kept.session.is_closed() {
+        if kept.is_spoiled || D::is_gone(&kept.session) {
             return Err(RecycleError::message("it was left in an unknown state, or has ended"));
         }
         Ok(())
     }
 }
 
-/// Connections to PostgreSQL.
-#[derive(Debug, Clone)]
-pub(crate) struct Several(managed::Pool<Maker>);
+/// Connections to a server.
+pub(crate) struct Several<M: managed::Manager>(managed::Pool<M>);
 
-impl Several {
-    pub(crate) fn new(database: &postgres::Database, most: usize) -> Result<Self, Error> {
+impl<M: managed::Manager> Clone for Several<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<D: Takes> Several<Maker<D>>
+where
+    Maker<D>: managed::Manager,
+{
+    pub(crate) fn new(database: &D, most: usize) -> Result<Self, Error> {
         let pool = managed::Pool::builder(Maker::new(database))
             .max_size(most.max(1))
             .runtime(deadpool::Runtime::Tokio1)
@@ -105,9 +125,12 @@ impl Several {
     }
 }
 
-impl Lends for Several {
-    type Connection = postgres::Session;
-    type Lent<'a> = managed::Object<Maker>;
+impl<C: Events, M: managed::Manager<Type = Kept<C>, Error = landonce_store::Error>> Lends for Several<M> {
+    type Connection = C;
+    type Lent<'a>
+        = managed::Object<M>
+    where
+        Self: 'a;
 
     async fn lend(&self, within: Duration) -> Result<Self::Lent<'_>, Error> {
         let timeouts = Timeouts { wait: Some(within), ..Timeouts::new() };
