@@ -87,9 +87,25 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send +
 pub(crate) async fn blocking<T: Send + 'static, F: Future<Output = Result<T, Error>>>(
     make: impl FnOnce() -> F + Send + 'static,
 ) -> Result<T, Error> {
+    let (tell, told) = tokio::sync::oneshot::channel();
+    on_a_thread(Box::new(move || {
+        Box::pin(async move {
+            // Nobody waits any more: what was done is done.
+            let _ = tell.send(make().await);
+        })
+    }))
+    .await?;
+    told.await.unwrap_or_else(|_| Err(Error::internal("the SQLite thread ended without a word")))
+}
+
+/// Work for a thread that may block.
+type Work = Box<dyn FnOnce() -> Pin<Box<dyn Future<Output = ()>>> + Send>;
+
+/// Of one type, whatever is done: the runtime's part of it is then compiled once, not for each verb.
+async fn on_a_thread(work: Work) -> Result<(), Error> {
     let runtime = tokio::runtime::Handle::current();
-    let task = tokio::task::spawn_blocking(move || runtime.block_on(make()));
-    task.await.unwrap_or_else(|failed| Err(Error::internal(format!("the SQLite thread ended: {failed}"))))
+    let task = tokio::task::spawn_blocking(move || runtime.block_on(work()));
+    task.await.map_err(|failed| Error::internal(format!("the SQLite thread ended: {failed}")))
 }
 
 /// The pipeline with some period, if it needs one: the table is the same for all of them.
