@@ -13,6 +13,9 @@ mod reading;
 mod records;
 mod veil;
 
+use std::cmp::Ordering;
+use std::time::SystemTime;
+
 use landonce::Pipeline;
 use landonce::decode::Format;
 use landonce_core::pipeline::http::Http;
@@ -63,6 +66,8 @@ struct At {
     pending: Option<Page>,
     /// The highest value of `since.field` so far.
     high: Option<Mark>,
+    /// When the run began, in microseconds since 1970 in UTC: that in which its first page was read.
+    started: i64,
     /// How many records have been read in this run.
     records: u64,
     first_page: u64,
@@ -132,10 +137,9 @@ impl HttpFetch {
             let is_full = gathered.count() + page.records.count() > limits.records
                 || gathered.bytes().saturating_add(page.records.bytes()) > limits.bytes;
             if is_full && gathered.count() > 0 {
-                let place = page
-                    .resume
-                    .clone()
-                    .map(|resume| self.began.middle(self.at.high.as_ref(), resume, page.before));
+                let place = page.resume.clone().map(|resume| {
+                    self.began.middle(self.at.high.as_ref(), resume, page.before, self.at.started)
+                });
                 self.at.pending = Some(page);
                 return self.give(place.map(|place| place.text()), None).map(Some);
             }
@@ -190,7 +194,9 @@ impl HttpFetch {
         let resume = self.began.page.as_deref().filter(|_| self.at.readings == 1);
         let resume = resume.map(|page| (page, self.began.read.unwrap_or_default()));
         let reading = Reading::new(&self.asker, &self.http, since.as_deref(), resume)?;
-        let is_watching = is_whole && self.http.page.is_counted() && !self.keeps_repeats;
+        // A record that comes twice has moved, and another one may have taken its place on a page that was read.
+        let is_all = is_whole || self.http.since.is_some();
+        let is_watching = is_all && self.http.page.is_counted() && !self.keeps_repeats;
         Ok(if is_watching { reading.watching_repeats() } else { reading })
     }
 
@@ -228,8 +234,8 @@ impl HttpFetch {
         }
         self.at.is_done = true;
         let validators = if self.is_conditional() { validators } else { Validators::default() };
-        let since = self.http.since.as_ref().and(self.at.high.as_ref());
-        let place = Place::end(since, validators);
+        let since = self.http.since.as_ref().and_then(|_| self.since());
+        let place = Place::end(since.as_ref(), validators);
         if self.at.gathered.count() == 0 && !is_whole && place == self.began {
             return Ok(Ended::With(None));
         }
@@ -238,6 +244,14 @@ impl HttpFetch {
             None => how,
         };
         self.give(Some(place.text()), Some(is_all).filter(|_| is_whole)).map(|piece| Ended::With(Some(piece)))
+    }
+
+    /// What the next run asks from: the highest value, but no time behind the beginning of this run. What was changed while it read may
+    /// have gone by it, and a record's time may be wrong. It never goes back.
+    fn since(&self) -> Option<Mark> {
+        let capped = self.at.high.as_ref()?.no_later_than(self.at.started);
+        let before = self.began.since();
+        before.filter(|before| before.compare(&capped) == Some(Ordering::Greater)).or(Some(capped))
     }
 
     /// The piece of what is gathered.
@@ -314,6 +328,12 @@ impl HttpFetch {
     }
 }
 
+/// In microseconds since 1970 in UTC.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
 impl At {
     fn new(limit: u32) -> Self {
         Self {
@@ -322,6 +342,7 @@ impl At {
             gathered: Gathered::with_limit(u64::from(limit)),
             pending: None,
             high: None,
+            started: now(),
             records: 0,
             first_page: 1,
             is_done: false,
@@ -340,6 +361,7 @@ impl Fetch for HttpFetch {
             self.began = began?;
             self.at = At::new(self.record_limit);
             self.at.high = self.began.high();
+            self.at.started = self.began.started.unwrap_or(self.at.started);
             Ok(())
         })
     }

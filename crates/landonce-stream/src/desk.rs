@@ -26,6 +26,10 @@ use crate::source::{PartName, Room, Start};
 use crate::tally::Tally;
 use lane::{Lane, Rules};
 
+/// How long the database waits in the middle of a batch for a worker that says nothing more, before it lets go of the part: whoever
+/// takes the part over waits for that transaction's end.
+const SILENCE: Duration = Duration::from_secs(30);
+
 /// How a desk works.
 #[derive(Clone)]
 pub struct Settings {
@@ -171,7 +175,7 @@ impl Desk {
         let at_once = if store.has_one_writer() { 1 } else { settings.at_once.max(1) };
         Self(Arc::new(Shared {
             pipeline: pipeline.of_stream(),
-            store: store.keeping_connections(at_once),
+            store: store.keeping_connections(at_once).letting_go_after(SILENCE),
             rules: Arc::new(rules),
             owner: format!("{}:{}:{token}", taking::host(), std::process::id()),
             token,

@@ -2,7 +2,6 @@
 //!
 //! Mirrors [`crate::postgres`]: a new database is empty, a passing test's is dropped, a failing one's is kept.
 
-use std::process::ChildStdin;
 use std::sync::LazyLock;
 use std::thread;
 
@@ -79,16 +78,18 @@ fn server() -> &'static str {
 
 struct Server {
     url: String,
-    /// A private server lives as long as this is open. Statics aren't dropped: the kernel closes it.
-    _alive: Option<ChildStdin>,
+    /// A private server lives as long as this. Statics aren't dropped: the kernel closes the pipe.
+    _private: Option<private::Server>,
 }
 
 fn find() -> Result<Server, String> {
-    let (url, alive) = match std::env::var(VARIABLE) {
-        Ok(url) if !url.is_empty() => (url, None),
-        _ => private::start("private-mariadb", "MariaDB")?,
-    };
-    Ok(Server { url, _alive: alive })
+    match std::env::var(VARIABLE) {
+        Ok(url) if !url.is_empty() => Ok(Server { url, _private: None }),
+        _ => {
+            let server = private::start("private-mariadb", &[], "MariaDB")?;
+            Ok(Server { url: server.url().to_owned(), _private: Some(server) })
+        }
+    }
 }
 
 /// The URL with this database instead of its own, if it names one.

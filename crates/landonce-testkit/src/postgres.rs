@@ -12,13 +12,15 @@ use tokio_postgres::{Client, NoTls};
 use crate::address::{Address, Endpoint};
 use crate::private;
 
-pub use server::VARIABLE;
+pub use server::{OwnServer, VARIABLE};
 
 /// A database of a test's own. Dropping it drops the database, unless the test is failing.
 #[derive(Debug)]
 pub struct TestDatabase {
     address: Address,
     name: String,
+    /// It goes with a server of the test's own.
+    goes_with_server: bool,
 }
 
 /// A new, empty database.
@@ -44,7 +46,7 @@ pub async fn database_with(options: &str) -> TestDatabase {
         .batch_execute(&format!("CREATE DATABASE \"{name}\" {options}"))
         .await
         .unwrap_or_else(|error| panic!("CREATE DATABASE {options}: {}", words(&error)));
-    TestDatabase { address: server.with_database(&name), name }
+    TestDatabase { address: server.with_database(&name), name, goes_with_server: false }
 }
 
 impl TestDatabase {
@@ -79,6 +81,9 @@ impl TestDatabase {
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
+        if self.goes_with_server {
+            return;
+        }
         if thread::panicking() {
             eprintln!("the failed test's database is kept: {}", self.url());
             return;

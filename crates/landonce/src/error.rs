@@ -291,11 +291,24 @@ impl Error {
     /// twin is under way. With [`Kind::Unresolved`] it is the same batch that has to come again.
     pub fn may_pass(&self) -> bool {
         match self.kind() {
-            Kind::Connect | Kind::Exhausted | Kind::Unresolved | Kind::InProgress | Kind::NoSpace => true,
+            // The server has answered, and no waiting gives the database or the role that it doesn't know.
+            Kind::Connect => {
+                !self.store_code().is_some_and(|state| state == "3D000" || state.starts_with("28"))
+            }
+            Kind::Exhausted | Kind::Unresolved | Kind::InProgress | Kind::NoSpace => true,
             // Of what isn't run again by itself, such as a look.
             _ => {
                 matches!(&*self.0, Repr::Store(error) if matches!(error.advice(), Advice::Again | Advice::Resolve))
             }
+        }
+    }
+
+    /// The SQLSTATE of the database, where it has told one.
+    fn store_code(&self) -> Option<&str> {
+        let (Repr::Store(error) | Repr::Exhausted { last: error, .. }) = &*self.0 else { return None };
+        match &error.code {
+            landonce_core::retry::Code::SqlState(state) => Some(state),
+            _ => None,
         }
     }
 

@@ -184,6 +184,16 @@ impl Store {
         })
     }
 
+    /// The same store, whose server rolls a batch back when it has heard nothing of the writer for so long in the middle of it: for
+    /// those who have others waiting to take over. Nothing for SQLite, whose writer is a process of the same machine.
+    #[must_use]
+    pub fn letting_go_after(&self, silence: Duration) -> Self {
+        Self(match &self.0 {
+            Backend::Postgres(database) => Backend::Postgres(database.clone().idle_timeout(silence)),
+            Backend::Sqlite(database) => Backend::Sqlite(database.clone()),
+        })
+    }
+
     pub(crate) fn backend(&self) -> &Backend {
         &self.0
     }

@@ -127,6 +127,15 @@ pub(super) fn validate(args: Args) -> Result<Job, Failure> {
             let (store, pipeline) = pipeline_store(Some(&args.pipeline), &args.store)?;
             let pipeline = pipeline.map(|pipeline| pipeline.name().to_owned()).unwrap_or_default();
             let part = Part { pipeline, source: args.source, part: args.part };
+            // A worker that meets anything else ends.
+            let is_stream = ["kafka ", "nats "].iter().any(|kind| part.source.starts_with(kind));
+            if let Some(next) = args.next.as_deref().filter(|next| is_stream && next.parse::<u64>().is_err())
+            {
+                return Err(Failure::usage(
+                    format!("`{next}` is no place in `{}`", part.source),
+                    "the next message of a stream is told by its number, from 0",
+                ));
+            }
             Ok(Job::Set(Box::new(Put { store, part, next: args.next, is_new: args.new })))
         }
     }

@@ -71,6 +71,12 @@ fn a_position_that_is_misspelt_is_no_new_one() {
     assert!(ran.stderr.contains("has no part `0` of `kafka g u`"), "{}", ran.stderr);
     let ran = folder.run(&["position", "set", "p.yaml", "kafka g t", "0", "--next", "3", "--new"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    for next in ["abc", "-5", "1.5"] {
+        let next = format!("--next={next}");
+        let ran = folder.run(&["position", "set", "p.yaml", "kafka g t", "0", &next]);
+        assert_eq!(ran.code, 2, "{ran}");
+        assert!(ran.stderr.contains("is told by its number"), "{ran}");
+    }
     let ran = folder.run(&["status", "p.yaml", "--positions"]);
     assert!(ran.stdout.contains("kafka g t") && ran.stdout.contains(" 3 "), "{}", ran.stdout);
 }

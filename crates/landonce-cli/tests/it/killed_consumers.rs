@@ -1,5 +1,5 @@
-//! Workers of a consumer group that are killed again and again, stopped and woken as zombies: the table is that of one worker that
-//! wasn't, and each message is in one batch (H2, C37, C47).
+//! Workers of a consumer group that are killed again and again, stopped and woken as zombies, with a database that is killed under
+//! them: the table is that of one worker that wasn't, and each message is in one batch (H2, C37, C47).
 //!
 //! `LANDONCE_TEST_MESSAGES` and `LANDONCE_TEST_KILLS` make it as large as you like.
 
@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use landonce_testkit::kafka::Broker;
-use landonce_testkit::postgres::TestDatabase;
+use landonce_testkit::postgres::{OwnServer, TestDatabase};
 use landonce_testkit::{dump, postgres, seed, wait};
 use rand::RngExt as _;
 use rand::rngs::StdRng;
@@ -185,6 +185,38 @@ async fn killed_workers_tell_each_new_row_once() {
     };
     let rows = table(&one).await.rows("public.flight").unwrap();
     assert_eq!((told(&one).await, told(&many).await), (rows, rows));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_killed_under_its_workers_has_each_message_once() {
+    let broker = Broker::start(&[&format!("t:{PARTITIONS}")]);
+    produce(broker.address(), 2_000);
+    let folder = Folder::new();
+    let more = "write: {delete_when: {field: op, equals: [del]}}";
+    folder.write("one.yaml", yaml(broker.address(), "one", more));
+    folder.write("many.yaml", yaml(broker.address(), "many", more));
+    let one = postgres::database().await;
+    let told = folder.run(&["consume", "one.yaml", "--until-end", "--store", &one.url(), "--output", "json"]);
+    assert_eq!(told.code, 0, "{}", told.stderr);
+
+    let mut server = OwnServer::start();
+    let many = server.database();
+    let mut workers: Vec<Child> = (0..WORKERS).map(|_| consumer(&folder, "many.yaml", &many)).collect();
+    for kill in 1..=3 {
+        until_landed(&many, kill * 2_000 * PARTITIONS / 5).await;
+        server.restart();
+        let at = kill as usize % WORKERS;
+        workers[at].kill().unwrap();
+        workers[at].wait().unwrap();
+        workers[at] = consumer(&folder, "many.yaml", &many);
+    }
+    until_landed(&many, 2_000 * PARTITIONS).await;
+    for worker in &workers {
+        signal(worker, "-TERM");
+    }
+    workers.into_iter().for_each(ended_well);
+    assert_gapless(&many, 2_000).await;
+    table(&one).await.assert_same(&table(&many).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

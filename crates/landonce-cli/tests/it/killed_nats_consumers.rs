@@ -1,5 +1,5 @@
-//! Workers of a stream of NATS that are killed again and again, beside a server that is killed, too, and a database that is cut off in
-//! mid-COMMIT: the table is that of one worker to which nothing happened, each message is in one batch, and all of it once more changes
+//! Workers of a stream of NATS that are killed again and again, beside a server that is killed, too, and a database that is killed and cut
+//! off in mid-COMMIT: the table is that of one worker to which nothing happened, each message is in one batch, and all of it once more changes
 //! nothing (H2, C37, C47).
 //!
 //! `LANDONCE_TEST_MESSAGES` and `LANDONCE_TEST_KILLS` make it as large as you like.
@@ -9,7 +9,7 @@ use std::process::{Child, Stdio};
 
 use async_nats::jetstream;
 use landonce_testkit::nats::Server;
-use landonce_testkit::postgres::TestDatabase;
+use landonce_testkit::postgres::{OwnServer, TestDatabase};
 use landonce_testkit::proxy::{Fault, Proxy};
 use landonce_testkit::{dump, postgres, seed, wait};
 use rand::RngExt as _;
@@ -123,14 +123,15 @@ async fn assert_gapless(database: &TestDatabase, parts: &[u64]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_workers_a_killed_server_and_a_cut_database_leave_what_one_worker_leaves() {
+async fn killed_workers_a_killed_server_and_a_killed_database_leave_what_one_worker_leaves() {
     let count = from_environment("LANDONCE_TEST_MESSAGES", 20_000);
     let kills = from_environment("LANDONCE_TEST_KILLS", 6);
     let mut server = Server::start();
     let parts = publish(&server, count).await;
     let folder = Folder::new();
     folder.write("p.yaml", yaml(&server));
-    let (alone, many) = (postgres::database().await, postgres::database().await);
+    let mut own = OwnServer::start();
+    let (alone, many) = (postgres::database().await, own.database());
     let once = |database: &TestDatabase| {
         let told =
             folder.run(&["consume", "p.yaml", "--until-end", "--store", &database.url(), "--output", "json"]);
@@ -151,6 +152,8 @@ async fn killed_workers_a_killed_server_and_a_cut_database_leave_what_one_worker
         workers[at].wait().unwrap();
         if kill % 2 == 0 {
             server.restart();
+        } else {
+            own.restart();
         }
         workers[at] = consumer(&folder, proxy.url());
     }

@@ -84,6 +84,18 @@ impl Mark {
         })
     }
 
+    /// The value, or this moment (microseconds since 1970 in UTC) where it is an instant behind it.
+    pub(super) fn no_later_than(&self, moment: i64) -> Self {
+        match self.order {
+            Order::Instant(at) if at > moment => {
+                let mut text = String::new();
+                time::write_timestamptz(moment, &mut text);
+                Self { text, order: Order::Instant(moment) }
+            }
+            _ => self.clone(),
+        }
+    }
+
     /// What the next run asks from: the value less the overlap, rounded down.
     pub(super) fn less(&self, overlap: Overlap) -> Result<String, String> {
         let time = match overlap {
@@ -208,6 +220,21 @@ mod tests {
         assert!(less("1700", minutes).is_err());
         assert!(less("abc", minutes).is_err());
         assert!(less("2026-03-01", Overlap::Number(3)).is_err());
+    }
+
+    #[test]
+    fn an_instant_is_no_later_than_the_reading_began() {
+        let began = 1_772_323_200_000_000; // 2026-03-01T00:00:00Z
+        for (given, kept) in [
+            ("2999-01-01T00:00:00Z", "2026-03-01T00:00:00"),
+            ("2026-02-28T23:59:59Z", "2026-02-28T23:59:59Z"),
+            ("2999-01-01", "2999-01-01"),
+            ("99999999999999", "99999999999999"),
+        ] {
+            let text = mark(given).no_later_than(began).text().to_owned();
+            assert!(text.starts_with(kept), "{given}: {text}");
+            assert_eq!(mark(&text), mark(given).no_later_than(began));
+        }
     }
 
     #[test]

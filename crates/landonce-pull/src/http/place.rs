@@ -22,6 +22,9 @@ pub(super) struct Place {
     /// How many records were on the pages before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) read: Option<u64>,
+    /// When such a run began, in microseconds since 1970 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) started: Option<i64>,
     /// What the only page was marked with (`ETag`).
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
@@ -48,9 +51,16 @@ impl Place {
     }
 
     /// In the middle of a run that began here.
-    pub(super) fn middle(&self, high: Option<&Mark>, page: String, read: u64) -> Self {
+    pub(super) fn middle(&self, high: Option<&Mark>, page: String, read: u64, started: i64) -> Self {
         let high = high.map(|mark| mark.text().to_owned());
-        Self { since: self.since.clone(), high, page: Some(page), read: Some(read), ..Self::default() }
+        Self {
+            since: self.since.clone(),
+            high,
+            page: Some(page),
+            read: Some(read),
+            started: Some(started),
+            ..Self::default()
+        }
     }
 
     /// Its text; empty where there is nothing to remember.
@@ -78,7 +88,7 @@ impl Place {
 
     /// The same without the page in the middle: a run from the beginning.
     pub(super) fn beginning(&self) -> Self {
-        Self { high: None, page: None, read: None, ..self.clone() }
+        Self { high: None, page: None, read: None, started: None, ..self.clone() }
     }
 }
 
@@ -89,7 +99,7 @@ mod tests {
     #[test]
     fn a_place_comes_back_as_it_was() {
         let began = Place::end(Some(&Mark::read("2026-03-01T00:00:00Z".into())), Validators::default());
-        let middle = began.middle(Some(&Mark::read("2026-03-02T00:00:00Z".into())), "abc".into(), 40);
+        let middle = began.middle(Some(&Mark::read("2026-03-02T00:00:00Z".into())), "abc".into(), 40, 7);
         let again = Place::parse(Some(&middle.text())).unwrap();
         assert_eq!(again, middle);
         assert_eq!(again.beginning(), began);

@@ -44,6 +44,7 @@ pub struct Database {
 pub(super) struct Options {
     pub(super) lock_timeout: Option<Duration>,
     pub(super) statement_timeout: Option<Duration>,
+    pub(super) idle_timeout: Option<Duration>,
 }
 
 impl Options {
@@ -53,9 +54,10 @@ impl Options {
             limit.map_or(String::new(), |limit| format!("; SET LOCAL {name} = {}", limit.as_millis().max(1)))
         };
         format!(
-            "{}{}",
+            "{}{}{}",
             set("lock_timeout", self.lock_timeout),
-            set("statement_timeout", self.statement_timeout)
+            set("statement_timeout", self.statement_timeout),
+            set("idle_in_transaction_session_timeout", self.idle_timeout)
         )
     }
 }
@@ -119,6 +121,14 @@ impl Database {
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.options.statement_timeout = Some(timeout);
+        self
+    }
+
+    /// How long the server waits in the middle of a batch for whoever writes it, before it rolls back and closes the connection: so a
+    /// process that sleeps, or a net that is cut, doesn't hold the rows from others. No limit of landonce's own unless set.
+    #[must_use]
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.options.idle_timeout = Some(timeout);
         self
     }
 

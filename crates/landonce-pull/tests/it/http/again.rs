@@ -65,6 +65,58 @@ async fn a_second_run_of_unchanged_pages_changes_nothing_anywhere() {
     assert_eq!(since, [start, less, less, start, less, less], "of two targets, three runs each");
 }
 
+/// So many seconds from now, as an API writes it.
+fn from_now(seconds: i64) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    let mut text = String::new();
+    landonce_core::time::write_timestamptz((now.as_secs() as i64 + seconds) * 1_000_000, &mut text);
+    text
+}
+
+#[tokio::test]
+async fn a_record_with_a_time_that_is_to_come_does_not_keep_the_others_out() {
+    for target in Target::both().await {
+        let api = Api::default();
+        api.put(1, "2026-03-01T12:00:00Z");
+        api.put(2, "2999-01-01T00:00:00Z");
+        let server = api.server(10);
+        let pipeline = roster(&server.url("/r"), &format!("{CURSOR}, {SINCE}"), "");
+        assert_eq!(counts(&target.fetch(&pipeline).await.unwrap()), [2, 2, 0, 0]);
+        api.put(3, &from_now(0));
+        assert_eq!(counts(&target.fetch(&pipeline).await.unwrap())[1], 1);
+    }
+}
+
+#[tokio::test]
+async fn a_row_that_changes_behind_the_reading_comes_with_the_next_run() {
+    for target in Target::both().await {
+        let api = Api::default();
+        for id in 1..=20 {
+            api.put(id, "2026-03-01T12:00:00Z");
+        }
+        // Behind the first page: a row of it changes, and one of the last page changes later, past the overlap.
+        let (inner, moved) = (api.clone(), Arc::new(Mutex::new(false)));
+        let by_id = move |asked: &Asked, _: usize| {
+            inner.0.lock().unwrap().sort();
+            let answer = inner.page(asked, 5);
+            if asked.number("cursor") == 0 && !std::mem::replace(&mut *moved.lock().unwrap(), true) {
+                inner.put(2, &from_now(10));
+                inner.put(20, &from_now(3_600));
+                inner.0.lock().unwrap().sort();
+            }
+            answer
+        };
+        let server = Server::start(by_id);
+        let pipeline = roster(&server.url("/r"), &format!("{CURSOR}, {SINCE}"), "");
+        assert_eq!(counts(&target.fetch(&pipeline).await.unwrap()), [20, 20, 0, 0]);
+        assert_eq!(
+            counts(&target.fetch(&pipeline).await.unwrap())[2],
+            1,
+            "the row behind the reading is updated"
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_row_committed_with_the_maximum_just_read_is_in_by_the_next_run_once() {
     for target in Target::both().await {
