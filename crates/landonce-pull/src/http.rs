@@ -194,9 +194,7 @@ impl HttpFetch {
         let resume = self.began.page.as_deref().filter(|_| self.at.readings == 1);
         let resume = resume.map(|page| (page, self.began.read.unwrap_or_default()));
         let reading = Reading::new(&self.asker, &self.http, since.as_deref(), resume)?;
-        // A record that comes twice has moved, and another one may have taken its place on a page that was read.
-        let is_all = is_whole || self.http.since.is_some();
-        let is_watching = is_all && self.http.page.is_counted() && !self.keeps_repeats;
+        let is_watching = is_whole && self.http.page.is_counted() && !self.keeps_repeats;
         Ok(if is_watching { reading.watching_repeats() } else { reading })
     }
 
