@@ -44,7 +44,7 @@ pub struct Database {
 pub(super) struct Options {
     pub(super) lock_timeout: Option<Duration>,
     pub(super) statement_timeout: Option<Duration>,
-    pub(super) idle_timeout: Option<Duration>,
+    pub(super) idle: Option<Duration>,
 }
 
 impl Options {
@@ -57,7 +57,7 @@ impl Options {
             "{}{}{}",
             set("lock_timeout", self.lock_timeout),
             set("statement_timeout", self.statement_timeout),
-            set("idle_in_transaction_session_timeout", self.idle_timeout)
+            set("idle_in_transaction_session_timeout", self.idle)
         )
     }
 }
@@ -128,7 +128,7 @@ impl Database {
     /// process that sleeps, or a net that is cut, doesn't hold the rows from others. No limit of landonce's own unless set.
     #[must_use]
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.options.idle_timeout = Some(timeout);
+        self.options.idle = Some(timeout);
         self
     }
 
