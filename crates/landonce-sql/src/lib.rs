@@ -7,8 +7,14 @@
 //! Nothing here talks to a database.
 #![warn(missing_docs)]
 
+mod check;
 mod dialect;
+mod quote;
+mod refused;
+mod render;
 mod upsert;
 
-pub use dialect::Dialect;
-pub use upsert::{Action, Assignment, Expr, Piece, Rows, Upsert};
+pub use dialect::{Dialect, Wrote};
+pub use refused::Refused;
+pub use render::{OTHER_ROW, Rendered, render, wrote};
+pub use upsert::{Action, Assignment, Each, Expr, Piece, Rows, Upsert};
