@@ -12,9 +12,11 @@ mod dialect;
 mod quote;
 mod refused;
 mod render;
+mod spelled;
 mod upsert;
 
 pub use dialect::{Dialect, Wrote};
 pub use refused::Refused;
 pub use render::{OTHER_ROW, Rendered, render, wrote};
+pub use spelled::{Keys, Spelled, Spelling, Target, parse};
 pub use upsert::{Action, Assignment, Each, Expr, Piece, Rows, Upsert};

@@ -22,12 +22,32 @@ pub struct Rendered {
     pub params: Vec<usize>,
     dialect: Dialect,
     skips: bool,
+    is_conditional: bool,
 }
 
 impl Rendered {
     /// The store that it is for.
     pub const fn dialect(&self) -> Dialect {
         self.dialect
+    }
+
+    /// How the row count tells what was written, in words.
+    pub const fn tells(&self) -> &'static str {
+        match (self.dialect.is_mysql_like(), self.skips, self.is_conditional) {
+            (false, true, _) => "a row counts 1 when this call wrote it, 0 when it was there already",
+            (false, false, false) => "a row counts 1, whether it is new or changed",
+            (false, false, true) => {
+                "a row counts 1 when it is new or changed, 0 when it was there and the condition is false"
+            }
+            (true, true, _) => {
+                "a row counts 1 when this call wrote it, 0 when it was there already; not on a connection that counts found rows \
+                 (CLIENT_FOUND_ROWS), where it counts 1 then too"
+            }
+            (true, false, _) => {
+                "a row counts 1 when it is new, 2 when it has changed, 0 when it was there and stayed as it was; not on a connection \
+                 that counts found rows (CLIENT_FOUND_ROWS), where it counts 1 then too"
+            }
+        }
     }
 
     /// What the statement has done, by its row count, if it was for one row. See [`wrote`].
@@ -82,7 +102,7 @@ pub fn render(upsert: &Upsert, dialect: Dialect) -> Result<Rendered, Refused> {
     } else {
         (1..=out.places.into_iter().max().unwrap_or(0)).collect()
     };
-    Ok(Rendered { sql: out.sql, params, dialect, skips: set.is_empty() })
+    Ok(Rendered { sql: out.sql, params, dialect, skips: set.is_empty(), is_conditional: only_if.is_some() })
 }
 
 /// `ON CONFLICT (key) DO …`. Both stores look at the key's index first, and only then at the others.

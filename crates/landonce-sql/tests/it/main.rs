@@ -4,12 +4,16 @@
 //! - `keys`: keys that differ in case, accent or blanks, and NULL in a key;
 //! - `race`: of many at once, one is told that it wrote;
 //! - `random`: whatever upserts come, the stores agree;
-//! - `refusals`: what isn't written, and why.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a failed test says where")]
+//! - `refusals`: what isn't written, and why;
+//! - `spellings`: three spellings of one meaning leave one table;
+//! - `unspeakable`: statements that aren't taken, and what to write instead.
+#![expect(clippy::unwrap_used, reason = "a failed test says where")]
 
 mod keys;
 mod meaning;
 mod race;
 mod random;
 mod refusals;
+mod spellings;
+mod unspeakable;
 mod world;

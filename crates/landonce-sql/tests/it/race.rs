@@ -95,7 +95,7 @@ async fn on_a_server(dialect: Dialect, in_transaction: bool) {
 
 fn sqlite(path: &Path) -> Store {
     let conn = rusqlite::Connection::open(path).unwrap();
-    conn.busy_timeout(Duration::from_secs(60)).unwrap();
+    conn.busy_timeout(Duration::from_mins(1)).unwrap();
     Store::Sqlite(conn)
 }
 

@@ -116,10 +116,10 @@ impl Store {
         match self {
             Self::Sqlite(conn) => conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}")),
             Self::Postgres(client) => {
-                client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"))
+                client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
             }
             Self::MariaDb(conn) => {
-                conn.query_drop(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"))
+                conn.query_drop(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
             }
         }
     }
@@ -150,7 +150,7 @@ impl Store {
                 let bound = bound.iter().map(sqlite_value);
                 conn.execute(&rendered.sql, rusqlite::params_from_iter(bound))
                     .map(|count| count as u64)
-                    .map_err(sqlite_fault)
+                    .map_err(|error| sqlite_fault(&error))
             }
             Self::Postgres(client) => {
                 let bound: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|value| value as _).collect();
@@ -158,7 +158,7 @@ impl Store {
             }
             Self::MariaDb(conn) => {
                 let bound = mysql_params(&bound);
-                conn.exec_drop(&rendered.sql, bound).await.map_err(mysql_fault)?;
+                conn.exec_drop(&rendered.sql, bound).await.map_err(|error| mysql_fault(&error))?;
                 Ok(conn.affected_rows())
             }
         }
@@ -246,7 +246,7 @@ fn sqlite_value(value: &Value) -> rusqlite::types::Value {
     }
 }
 
-fn sqlite_fault(error: rusqlite::Error) -> Fault {
+fn sqlite_fault(error: &rusqlite::Error) -> Fault {
     match error.sqlite_error().map(|error| error.extended_code) {
         Some(2067 | 1555) => Fault::Unique,
         Some(code) if code & 0xff == 5 => Fault::Again,
@@ -262,8 +262,8 @@ fn postgres_fault(error: &tokio_postgres::Error) -> Fault {
     }
 }
 
-fn mysql_fault(error: mysql_async::Error) -> Fault {
-    match &error {
+fn mysql_fault(error: &mysql_async::Error) -> Fault {
+    match error {
         mysql_async::Error::Server(server) if server.code == 1062 => Fault::Unique,
         mysql_async::Error::Server(server) if server.code == 1690 && server.message.contains(OTHER_ROW) => {
             Fault::Unique
