@@ -5,6 +5,7 @@
 //! - `race`: of many at once, one is told that it wrote;
 //! - `random`: whatever upserts come, the stores agree;
 //! - `refusals`: what isn't written, and why;
+//! - `soup`: any text has a meaning or a refusal;
 //! - `spellings`: three spellings of one meaning leave one table;
 //! - `unspeakable`: statements that aren't taken, and what to write instead.
 #![expect(clippy::unwrap_used, reason = "a failed test says where")]
@@ -14,6 +15,7 @@ mod meaning;
 mod race;
 mod random;
 mod refusals;
+mod soup;
 mod spellings;
 mod unspeakable;
 mod world;

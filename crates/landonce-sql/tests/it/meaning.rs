@@ -157,6 +157,53 @@ async fn by_its_error_mariadb_says_that_it_was_another_row() {
 }
 
 #[tokio::test]
+async fn no_mode_of_a_mariadb_session_lets_another_row_be_changed() {
+    let mut world = World::with_accounts().await;
+    world.run(&account(Action::Skip), &row("t", "a", "a@x", 10, 1)).await;
+    let store = &mut world.stores[2];
+    for mode in [
+        "",
+        "ANSI",
+        "ORACLE",
+        "NO_BACKSLASH_ESCAPES,ANSI_QUOTES,PIPES_AS_CONCAT,NO_UNSIGNED_SUBTRACTION",
+        "TRADITIONAL",
+    ] {
+        store.execute(&format!("SET sql_mode = '{mode}'")).await;
+        for action in [Action::Skip, Action::Replace, adds(), newer()] {
+            let rendered = render(&account(action), Dialect::MariaDb).unwrap();
+            assert_eq!(
+                store.run(&rendered, &row("t", "c", "a@x", 99, 9)).await,
+                Err(Fault::Unique),
+                "{mode}"
+            );
+        }
+    }
+    assert_eq!(store.rows(ACCOUNTS).await, [[row("t", "a", "a@x", 10, 1), vec![Value::Null]].concat()]);
+}
+
+#[tokio::test]
+async fn one_key_twice_in_a_statement_is_written_once_or_refused_by_postgres() {
+    let mut world = World::with_accounts().await;
+    let two = |action| upsert("account", &["tenant", "code", "balance"], 2, &KEY, action);
+    let values = [text("t"), text("a"), int(1), text("t"), text("a"), int(2)];
+    for store in &mut world.stores {
+        let rendered = render(&two(Action::Skip), store.dialect()).unwrap();
+        assert_eq!(store.run(&rendered, &values).await, Ok(1), "the first one");
+    }
+    assert_eq!(world.rows("SELECT balance FROM account").await, [[int(1)]]);
+    // To change a row twice in one statement is an error on PostgreSQL (21000), and two changes on the others.
+    for store in &mut world.stores {
+        let rendered = render(&two(adds()), store.dialect()).unwrap();
+        match store.run(&rendered, &values).await {
+            Err(Fault::Other(error)) if store.dialect() == Dialect::Postgres => {
+                assert!(error.contains("21000"), "{error}")
+            }
+            said => assert!(said.is_ok() && store.dialect() != Dialect::Postgres, "{said:?}"),
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_row_that_collides_with_two_others_changes_neither_wrongly() {
     // Its key is that of `a`, its email that of `b`, and the email's index is looked at first on MariaDB.
     let mut world = World::with_accounts().await;

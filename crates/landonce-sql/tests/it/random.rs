@@ -51,7 +51,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![1 => Just(Action::Skip), 1 => Just(Action::Replace), 3 => update]
 }
 
-fn statement() -> impl Strategy<Value = (Upsert, Vec<Value>)> {
+pub(crate) fn statement() -> impl Strategy<Value = (Upsert, Vec<Value>)> {
     let key = prop::sample::select(vec![vec!["tenant", "code"], vec!["email"]]);
     (key, action(), row()).prop_map(|(key, action, row)| (upsert("account", &COLUMNS, 1, &key, action), row))
 }
