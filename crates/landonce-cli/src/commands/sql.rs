@@ -140,8 +140,10 @@ pub(super) async fn run(job: Job, form: OutputForm) -> Result<Exit, Failure> {
     }
     report::bytes(format!("{}\n", rendered.sql).as_bytes())?;
     report::say(&format!("key: {}", report::line(&upsert.key.join(", "))));
-    let is_renamed =
-        params.iter().enumerate().any(|(at, name)| *name != "?" && *name != format!("${}", at + 1));
+    let is_renamed = params
+        .iter()
+        .enumerate()
+        .any(|(at, name)| !matches!(*name, "?" | "%s") && *name != format!("${}", at + 1));
     if is_renamed {
         report::say(&format!("bound in this order: {}", report::line(&params.join(", "))));
     }

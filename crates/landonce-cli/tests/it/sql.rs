@@ -43,6 +43,23 @@ who wrote: a row counts 1 when this call wrote it, 0 when it was there already; 
 }
 
 #[test]
+fn the_guides_statements_are_what_the_program_prints() {
+    const GUIDE: &str = include_str!("../../../../docs/guides/sql.md");
+    let block = GUIDE.split("```console\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut lines = block.lines();
+    let mut commands = 0;
+    while let Some(command) = lines.next() {
+        let command = command.strip_prefix("$ landonce sql '").unwrap();
+        let (statement, flags) = command.split_once("' ").unwrap();
+        let args: Vec<&str> = ["sql", statement].into_iter().chain(flags.split(' ')).collect();
+        let ran = Folder::new().run(&args);
+        assert_eq!(ran.stdout.trim_end(), lines.next().unwrap(), "{statement}");
+        commands += 1;
+    }
+    assert_eq!(commands, 3);
+}
+
+#[test]
 fn the_object_of_json_says_all_of_it() {
     let ran = Folder::new().run(&[
         "sql",

@@ -110,16 +110,6 @@ impl Speller<'_> {
         }
     }
 
-    /// PostgreSQL's and SQLite's way, and MySQL's.
-    fn either(&mut self, standard: &str, mysql: &str) {
-        self.out.push(Piece::Each(Each {
-            what: String::new(),
-            postgres: Some(standard.to_owned()),
-            sqlite: Some(standard.to_owned()),
-            mysql: Some(mysql.to_owned()),
-        }));
-    }
-
     /// What only the stores that the statement was written for take, or mean so.
     fn own(&mut self, what: impl Into<String>, sql: &str) {
         let is = |spelling: Spelling| (self.scope.spelling == spelling).then(|| sql.to_owned());
@@ -231,15 +221,8 @@ impl Speller<'_> {
             BinaryOperator::And => " AND ",
             BinaryOperator::Or => " OR ",
             BinaryOperator::Spaceship => return self.is_distinct(left, right, false),
-            BinaryOperator::StringConcat if self.scope.spelling != Spelling::OnDuplicateKey => {
-                self.either("", "CONCAT(");
-                self.expr(left)?;
-                self.either(" || ", ", ");
-                self.expr(right)?;
-                self.either("", ")");
-                return Ok(());
-            }
-            BinaryOperator::Divide | BinaryOperator::Modulo => {
+            // `||` joins texts here and merges JSON or arrays there; in MySQL it is OR.
+            BinaryOperator::StringConcat | BinaryOperator::Divide | BinaryOperator::Modulo => {
                 self.expr(left)?;
                 self.own(format!("`{op}`"), &format!(" {op} "));
                 return self.expr(right);

@@ -90,8 +90,8 @@ fn piece(token: &TokenWithSpan, spelling: Spelling, out: &mut Vec<Piece>) -> Res
         Token::HexStringLiteral(digits) => Piece::Each(hex(digits)),
         Token::StringConcat => Piece::Each(Each {
             what: "`||`".to_owned(),
-            postgres: (spelling != Spelling::OnDuplicateKey).then(|| "||".to_owned()),
-            sqlite: (spelling != Spelling::OnDuplicateKey).then(|| "||".to_owned()),
+            postgres: (spelling == Spelling::OnConflict).then(|| "||".to_owned()),
+            sqlite: (spelling == Spelling::OnConflict).then(|| "||".to_owned()),
             mysql: (spelling == Spelling::OnDuplicateKey).then(|| "||".to_owned()),
         }),
         Token::DoubleColon => Piece::Each(Each {

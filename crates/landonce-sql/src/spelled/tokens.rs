@@ -204,8 +204,30 @@ fn number(tokens: &mut Vec<TokenWithSpan>) -> Result<Vec<String>, Refused> {
         let number = numbers.of(&written)?;
         out.push(TokenWithSpan { token: Token::Placeholder(format!("${number}")), span: token.span });
     }
-    *tokens = out;
+    *tokens =
+        if numbers.written.iter().any(|name| name.starts_with('%')) { single_percents(out) } else { out };
     Ok(numbers.written)
+}
+
+/// Where `%s` is a parameter, each `%` that is none is written twice, also in texts.
+fn single_percents(tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
+    let mut out: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut is_second = false;
+    for mut token in tokens {
+        if let Token::SingleQuotedString(text)
+        | Token::DoubleQuotedString(text)
+        | Token::EscapedStringLiteral(text) = &mut token.token
+        {
+            *text = text.replace("%%", "%");
+        }
+        is_second = !is_second
+            && token.token == Token::Mod
+            && out.last().is_some_and(|before| before.token == Token::Mod);
+        if !is_second {
+            out.push(token);
+        }
+    }
+    out
 }
 
 /// Behind a value, `%` is a remainder.

@@ -182,6 +182,18 @@ async fn no_mode_of_a_mariadb_session_lets_another_row_be_changed() {
 }
 
 #[tokio::test]
+async fn a_connection_that_counts_found_rows_takes_the_duplicate_for_the_winner() {
+    // Why it says so in the docs: there is no count by which these could be told apart.
+    let world = World::with_accounts().await;
+    let mut store = world.counting_found_rows().await;
+    let rendered = render(&account(Action::Skip), Dialect::MariaDb).unwrap();
+    for _ in 0..2 {
+        assert_eq!(store.run(&rendered, &row("t", "a", "a@x", 10, 1)).await, Ok(1));
+    }
+    assert_eq!(store.rows(ACCOUNTS).await.len(), 1);
+}
+
+#[tokio::test]
 async fn one_key_twice_in_a_statement_is_written_once_or_refused_by_postgres() {
     let mut world = World::with_accounts().await;
     let two = |action| upsert("account", &["tenant", "code", "balance"], 2, &KEY, action);
@@ -196,7 +208,7 @@ async fn one_key_twice_in_a_statement_is_written_once_or_refused_by_postgres() {
         let rendered = render(&two(adds()), store.dialect()).unwrap();
         match store.run(&rendered, &values).await {
             Err(Fault::Other(error)) if store.dialect() == Dialect::Postgres => {
-                assert!(error.contains("21000"), "{error}")
+                assert!(error.contains("21000"), "{error}");
             }
             said => assert!(said.is_ok() && store.dialect() != Dialect::Postgres, "{said:?}"),
         }

@@ -85,6 +85,7 @@ fn values_that_would_mean_another_thing_elsewhere_are_refused_there() {
     };
     for (set, what) in [
         ("t.v / 2", "`/`"),
+        ("t.v || excluded.v", "`||`"),
         ("greatest(t.v, excluded.v)", "function `greatest`"),
         ("CAST(t.v AS INT)", "cast to INT"),
     ] {

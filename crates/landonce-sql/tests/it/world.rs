@@ -76,6 +76,13 @@ impl World {
         }
     }
 
+    /// A connection to MariaDB that counts the rows that were found, changed or not.
+    pub(crate) async fn counting_found_rows(&self) -> Store {
+        let opts = mysql_async::Opts::from_url(&self.mariadb.url()).unwrap();
+        let opts = mysql_async::OptsBuilder::from_opts(opts).prefer_socket(false).client_found_rows(true);
+        Store::MariaDb(mysql_async::Conn::new(opts).await.unwrap())
+    }
+
     /// Runs it on every store; all must say the same, which is returned.
     pub(crate) async fn run(&mut self, upsert: &Upsert, params: &[Value]) -> Vec<Result<Wrote, Fault>> {
         let mut said = Vec::new();
