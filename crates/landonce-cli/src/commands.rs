@@ -22,6 +22,7 @@ mod run;
 mod schema;
 mod serve;
 mod setup;
+mod sql;
 mod status;
 mod why;
 
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     Position(position::Args),
     /// Make landonce's tables, or print the DDL for a DBA.
     Setup(setup::Args),
+    /// Spell an upsert for a store: ON CONFLICT, UPSERT INTO and ON DUPLICATE KEY UPDATE, with one meaning.
+    Sql(sql::Args),
     /// Explain an error code.
     Explain(explain::Args),
     /// Print the JSON Schema of pipeline files, delivery files or server files.
@@ -146,6 +149,8 @@ pub(crate) enum Job {
     Position(position::Job),
     /// `setup`
     Setup(setup::Job),
+    /// `sql`
+    Sql(Box<sql::Job>),
     /// `explain`
     Explain(explain::Args),
     /// `schema`
@@ -182,6 +187,7 @@ pub(crate) fn validate(command: Command) -> Result<Job, Failure> {
         Command::Consume(args) => Job::Consume(Box::new(consume::validate(&args)?)),
         Command::Position(args) => Job::Position(position::validate(args)?),
         Command::Setup(args) => Job::Setup(setup::validate(&args)?),
+        Command::Sql(args) => Job::Sql(Box::new(sql::validate(args)?)),
         Command::Explain(args) => Job::Explain(args),
         Command::Schema(args) => Job::Schema(args),
         Command::Completions(args) => Job::Completions(args),
@@ -218,6 +224,7 @@ pub(crate) async fn run(job: Job, form: OutputForm, gate: Gate) -> Result<Exit, 
         Job::Consume(job) => consume::run(*job, form, gate).await,
         Job::Position(job) => position::run(job, form).await,
         Job::Setup(job) => setup::run(job, form).await,
+        Job::Sql(job) => sql::run(*job, form).await,
         Job::Explain(args) => explain::run(&args, form),
         Job::Schema(args) => schema::run(&args),
         Job::Completions(args) => completions::run(&args),

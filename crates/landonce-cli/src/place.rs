@@ -20,16 +20,21 @@ pub(crate) fn choose(args: &StoreArgs, pipeline: Option<&Pipeline>) -> Result<St
 
 /// As [`choose`], where `file` is what a file of another kind says.
 pub(crate) fn choose_of(args: &StoreArgs, file: Option<&str>) -> Result<Store, Failure> {
-    if let Some(url) = args.store.as_deref().or(file) {
-        return Ok(Store::open(url)?);
+    Ok(Store::open(named(args.store.as_deref().or(file))?.as_deref().unwrap_or(DEFAULT))?)
+}
+
+/// The URL that is given, else the environment's.
+pub(crate) fn named(given: Option<&str>) -> Result<Option<String>, Failure> {
+    if let Some(url) = given {
+        return Ok(Some(url.to_owned()));
     }
     match landonce::environment::variable(VARIABLE) {
-        Some(url) if !url.trim().is_empty() => Ok(Store::open(url.trim())?),
+        Some(url) if !url.trim().is_empty() => Ok(Some(url.trim().to_owned())),
         // Whoever names a file means the store in it, and no other.
         None if std::env::var_os(format!("{VARIABLE}_FILE")).is_some() => Err(Failure::usage(
             format!("the file that ${VARIABLE}_FILE names can't be read"),
             "check its path, and whether this user may read it",
         )),
-        _ => Ok(Store::open(DEFAULT)?),
+        _ => Ok(None),
     }
 }

@@ -57,15 +57,64 @@ pub struct Assignment {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expr(pub Vec<Piece>);
 
+impl Expr {
+    /// The parameter of this number, from 1.
+    pub fn param(number: usize) -> Self {
+        Self(vec![Piece::Param(number)])
+    }
+
+    /// What the row which comes has in this column.
+    pub fn incoming(column: impl Into<String>) -> Self {
+        Self(vec![Piece::Incoming(column.into())])
+    }
+
+    /// What the row which is there has in this column.
+    pub fn stored(column: impl Into<String>) -> Self {
+        Self(vec![Piece::Stored(column.into())])
+    }
+
+    /// SQL that every store takes as it is, and that names no column.
+    pub fn sql(sql: impl Into<String>) -> Self {
+        Self(vec![Piece::Sql(sql.into())])
+    }
+
+    /// This, and that behind it.
+    #[must_use]
+    pub fn then(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+}
+
 /// A piece of an expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
-    /// SQL that every store takes as it is.
+    /// SQL that every store takes as it is. Columns of the table are never in here: on MySQL the order of the assignments depends
+    /// on what they read.
     Sql(String),
-    /// The value that the row which comes has in a column (`excluded.c`, `VALUES(c)`).
+    /// The value that the row which comes has in a column (`excluded.c`, `VALUES(c)`). Not in [`Rows`].
     Incoming(String),
-    /// The value that the row which is there has in a column.
+    /// The value that the row which is there has in a column. Not in [`Rows`].
     Stored(String),
-    /// The parameter of this number, from 1.
+    /// The parameter of this number, from 1. One number may stand in several places.
     Param(usize),
+    /// A text, without quotes around it.
+    Text(String),
+    /// A name that isn't one of the table's columns (a table that is read, a column of it), without quotes around it.
+    Name(String),
+    /// What the stores spell differently.
+    Each(Each),
+}
+
+/// A piece of SQL that the stores spell differently, or that some of them don't have in this meaning.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Each {
+    /// What it is called where a store doesn't have it.
+    pub what: String,
+    /// PostgreSQL's spelling; `None`: it has none that means this.
+    pub postgres: Option<String>,
+    /// SQLite's.
+    pub sqlite: Option<String>,
+    /// MariaDB's and MySQL's.
+    pub mysql: Option<String>,
 }

@@ -241,6 +241,11 @@ impl Store {
         ask!(self, Access::Write, [pipeline], |mut session| make(&mut session, pipeline.declared()).await)
     }
 
+    /// What the database's catalogue says of a table; `None` when there is none of that name.
+    pub fn shape<'a>(&'a self, table: &'a plan::TableName) -> Pending<'a, Option<plan::TableShape>> {
+        ask!(self, Access::ReadOnly, [table], |mut session| Ok(session.shape(table).await?))
+    }
+
     /// The DDL of landonce's own tables, and of the pipeline's target as landonce would make it: for a DBA. Connects to
     /// nothing.
     pub fn setup_sql(&self, pipeline: Option<&Pipeline>) -> Result<String, Error> {

@@ -159,6 +159,7 @@ fn every_command_has_one() {
         &["explain"],
         &["explain", "L0401"],
         &["schema"],
+        &["sql", "UPSERT INTO t (id) VALUES (1)", "--for", "sqlite", "--key", "id"],
         &["init", "events.ndjson", "--out", "-"],
         &["key", "explain", "events.ndjson", "--into", "t", "--key", "flight_id"],
         &["plan", "events.ndjson", "--into", "t", "--key", "flight_id,event_kind"],

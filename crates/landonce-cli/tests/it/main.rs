@@ -53,6 +53,7 @@ mod serve;
 mod serve_check;
 mod setup;
 mod several_files;
+mod sql;
 mod status;
 mod stdin;
 mod told;

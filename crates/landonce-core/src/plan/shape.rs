@@ -47,6 +47,8 @@ pub struct UniqueIndex {
     pub columns: Vec<String>,
     /// Two NULLs are the same (`NULLS NOT DISTINCT`), or no column takes NULL.
     pub is_null_safe: bool,
+    /// It is the primary key.
+    pub is_primary: bool,
 }
 
 impl TableShape {

@@ -106,7 +106,7 @@ SELECT c.relname::text,
              FROM unnest(i.indkey) WITH ORDINALITY k(attnum, at)
              JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
              WHERE k.at <= i.indnkeyatts ORDER BY k.at),
-       coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::bool, false)
+       coalesce((to_jsonb(i) ->> 'indnullsnotdistinct')::bool, false), i.indisprimary
 FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = $1 AND i.indisunique AND i.indisvalid AND i.indisready AND i.indimmediate
   AND NOT i.indisexclusion AND i.indpred IS NULL AND i.indexprs IS NULL
@@ -147,8 +147,9 @@ pub(super) async fn load(link: &Link<'_>, table: &TableName) -> Result<Option<Ca
         .map(|row| {
             let (name, names, is_not_distinct): (String, Vec<String>, bool) =
                 (row.get(0), row.get(1), row.get(2));
+            let is_primary: bool = row.get(3);
             let is_null_safe = is_not_distinct || !names.iter().any(nullable);
-            UniqueIndex { name, columns: names, is_null_safe }
+            UniqueIndex { name, columns: names, is_null_safe, is_primary }
         })
         .collect();
     let has_filter: bool = relation.get(4);

@@ -236,6 +236,7 @@ fn read(connection: &Connection, table: &TableName, schema: &str) -> rusqlite::R
             name: "PRIMARY KEY".to_owned(),
             columns: vec![column.name.clone()],
             is_null_safe: true,
+            is_primary: true,
         });
     }
     for index in indexes.iter().filter(|index| index.is_unique && !index.is_partial) {
@@ -245,7 +246,9 @@ fn read(connection: &Connection, table: &TableName, schema: &str) -> rusqlite::R
         };
         let is_null_safe =
             columns.iter().filter(|column| names.contains(&column.name)).all(|column| !column.nullable);
-        unique.push(UniqueIndex { name: index.name.clone(), columns: names, is_null_safe });
+        let is_primary =
+            primary.len() == names.len() && primary.iter().all(|at| names.contains(&columns[*at].name));
+        unique.push(UniqueIndex { name: index.name.clone(), columns: names, is_null_safe, is_primary });
     }
     let shape = TableShape {
         table: TableName { schema: table.schema.clone(), name },
@@ -410,6 +413,7 @@ mod tests {
         assert!(!shape.unique_on(&["b", "a"]).unwrap().is_null_safe);
         assert!(shape.unique_on(&["c"]).unwrap().is_null_safe);
         assert!(shape.unique_on(&["a"]).is_none());
+        assert!(shape.unique.iter().all(|index| index.is_primary == (index.columns == ["id"])));
         assert!(!shape.column("c").unwrap().is_exact && shape.column("a").unwrap().is_exact);
         let id = shape.column("id").unwrap();
         assert!(id.has_default && !id.nullable && !id.is_generated);
@@ -424,7 +428,7 @@ mod tests {
         ] {
             let shape = shape(ddl);
             assert_eq!(shape.unique.len(), 1, "{ddl}");
-            assert!(shape.unique[0].is_null_safe, "{ddl}");
+            assert!(shape.unique[0].is_null_safe && shape.unique[0].is_primary, "{ddl}");
         }
         // A rowid table's primary key takes NULLs, many of them: an old fault that SQLite keeps.
         assert!(!shape("CREATE TABLE t(id TEXT PRIMARY KEY)").unique[0].is_null_safe);

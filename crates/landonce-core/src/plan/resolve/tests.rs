@@ -30,6 +30,7 @@ fn shape(columns: Vec<ShapeColumn>, unique: &[&[&str]]) -> TableShape {
                 name: "t_key".into(),
                 columns: columns.iter().map(|name| (*name).to_owned()).collect(),
                 is_null_safe: true,
+                is_primary: false,
             })
             .collect(),
         is_view: false,

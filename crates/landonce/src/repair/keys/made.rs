@@ -202,6 +202,7 @@ fn with_key(shape: &TableShape, declared: &Declared, column: &str) -> TableShape
         name: "the key's".to_owned(),
         columns: vec![column.to_owned()],
         is_null_safe: true,
+        is_primary: false,
     });
     shape
 }

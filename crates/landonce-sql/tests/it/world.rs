@@ -1,0 +1,354 @@
+//! The three stores side by side, one connection each, with the same tables.
+
+use landonce_core::plan::TableName;
+use landonce_sql::{Action, Assignment, Dialect, Expr, OTHER_ROW, Rendered, Rows, Upsert, Wrote, render};
+use landonce_testkit::{mariadb, postgres};
+use mysql_async::prelude::Queryable as _;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
+
+/// A value of a parameter or a cell.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Value {
+    Null,
+    Int(i64),
+    Text(String),
+}
+
+pub(crate) fn int(value: i64) -> Value {
+    Value::Int(value)
+}
+
+pub(crate) fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+/// What a statement that failed has failed with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A unique index was in conflict.
+    Unique,
+    /// The transaction lost against another one: it may be run again.
+    Again,
+    /// Anything else, in the store's words.
+    Other(String),
+}
+
+/// A store's connection.
+pub(crate) enum Store {
+    Sqlite(rusqlite::Connection),
+    Postgres(tokio_postgres::Client),
+    MariaDb(mysql_async::Conn),
+}
+
+/// The three, empty. The databases go with it.
+pub(crate) struct World {
+    pub(crate) stores: Vec<Store>,
+    postgres: postgres::TestDatabase,
+    mariadb: mariadb::TestDatabase,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let (postgres, mariadb) = (postgres::database().await, mariadb::database().await);
+        let stores = vec![
+            Store::Sqlite(rusqlite::Connection::open_in_memory().unwrap()),
+            Store::Postgres(postgres.client().await),
+            Store::MariaDb(mariadb.client().await),
+        ];
+        Self { stores, postgres, mariadb }
+    }
+
+    /// With the table that most tests write to: `account`, unique by (tenant, code) and by email.
+    pub(crate) async fn with_accounts() -> Self {
+        let mut world = Self::new().await;
+        for store in &mut world.stores {
+            store.make_accounts().await;
+        }
+        world
+    }
+
+    /// Another connection to the same database of PostgreSQL or MariaDB.
+    pub(crate) async fn another(&self, dialect: Dialect) -> Store {
+        match dialect {
+            Dialect::Postgres => Store::Postgres(self.postgres.client().await),
+            Dialect::MariaDb => Store::MariaDb(self.mariadb.client().await),
+            other => panic!("{other} is reached by its file"),
+        }
+    }
+
+    /// A connection to MariaDB that counts the rows that were found, changed or not.
+    pub(crate) async fn counting_found_rows(&self) -> Store {
+        let opts = mysql_async::Opts::from_url(&self.mariadb.url()).unwrap();
+        let opts = mysql_async::OptsBuilder::from_opts(opts).prefer_socket(false).client_found_rows(true);
+        Store::MariaDb(mysql_async::Conn::new(opts).await.unwrap())
+    }
+
+    /// Runs it on every store; all must say the same, which is returned.
+    pub(crate) async fn run(&mut self, upsert: &Upsert, params: &[Value]) -> Vec<Result<Wrote, Fault>> {
+        let mut said = Vec::new();
+        for store in &mut self.stores {
+            let rendered = render(upsert, store.dialect()).unwrap();
+            said.push(store.run(&rendered, params).await.map(|affected| rendered.wrote(affected)));
+        }
+        said
+    }
+
+    /// The table's rows, which must be the same on every store.
+    pub(crate) async fn rows(&mut self, select: &str) -> Vec<Vec<Value>> {
+        let mut all = Vec::new();
+        for store in &mut self.stores {
+            all.push((store.dialect(), store.rows(select).await));
+        }
+        for (dialect, rows) in &all[1..] {
+            assert_eq!(rows, &all[0].1, "{dialect} and {} differ", all[0].0);
+        }
+        all.swap_remove(0).1
+    }
+}
+
+/// What is looked at of `account`; the generated id isn't: it has holes of its own on each store.
+pub(crate) const ACCOUNTS: &str = "SELECT tenant, code, email, balance, version, note FROM account";
+
+impl Store {
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            Self::Postgres(_) => Dialect::Postgres,
+            Self::MariaDb(_) => Dialect::MariaDb,
+        }
+    }
+
+    /// Any statement without parameters.
+    pub(crate) async fn execute(&mut self, sql: &str) {
+        match self {
+            Self::Sqlite(conn) => conn.execute_batch(sql).unwrap_or_else(|error| panic!("{sql}: {error}")),
+            Self::Postgres(client) => {
+                client.batch_execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+            }
+            Self::MariaDb(conn) => {
+                conn.query_drop(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+            }
+        }
+    }
+
+    pub(crate) async fn make_accounts(&mut self) {
+        let (id, text, end) = match self {
+            Self::Sqlite(_) => ("INTEGER PRIMARY KEY", "TEXT", ""),
+            Self::Postgres(_) => ("bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY", "text", ""),
+            Self::MariaDb(_) => (
+                "bigint AUTO_INCREMENT PRIMARY KEY",
+                "varchar(60)",
+                " DEFAULT CHARSET utf8mb4 COLLATE utf8mb4_nopad_bin",
+            ),
+        };
+        // The email's index comes first: where MariaDB looks in this order, the key's comes too late.
+        let sql = format!(
+            "CREATE TABLE account (id {id}, email {text} UNIQUE, tenant {text} NOT NULL, code {text}, \
+             balance bigint NOT NULL DEFAULT 0, version bigint NOT NULL DEFAULT 0, note {text}, UNIQUE (tenant, code)){end}"
+        );
+        self.execute(&sql).await;
+    }
+
+    /// Runs the statement, and tells its row count.
+    pub(crate) async fn run(&mut self, rendered: &Rendered, params: &[Value]) -> Result<u64, Fault> {
+        let bound: Vec<Value> = rendered.params.iter().map(|number| params[number - 1].clone()).collect();
+        match self {
+            Self::Sqlite(conn) => {
+                let bound = bound.iter().map(sqlite_value);
+                conn.execute(&rendered.sql, rusqlite::params_from_iter(bound))
+                    .map(|count| count as u64)
+                    .map_err(|error| sqlite_fault(&error))
+            }
+            Self::Postgres(client) => {
+                let bound: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|value| value as _).collect();
+                client.execute(&rendered.sql, &bound).await.map_err(|error| postgres_fault(&error))
+            }
+            Self::MariaDb(conn) => {
+                let bound = mysql_params(&bound);
+                conn.exec_drop(&rendered.sql, bound).await.map_err(|error| mysql_fault(&error))?;
+                Ok(conn.affected_rows())
+            }
+        }
+    }
+
+    /// What RETURNING gives.
+    pub(crate) async fn returned(&mut self, rendered: &Rendered, params: &[Value]) -> Vec<Vec<Value>> {
+        let bound: Vec<Value> = rendered.params.iter().map(|number| params[number - 1].clone()).collect();
+        match self {
+            Self::Sqlite(conn) => sqlite_rows(conn, &rendered.sql, &bound),
+            Self::Postgres(client) => {
+                let bound: Vec<&(dyn ToSql + Sync)> = bound.iter().map(|value| value as _).collect();
+                let rows = client.query(&rendered.sql, &bound).await.unwrap();
+                rows.iter()
+                    .map(|row| {
+                        (0..row.len())
+                            .map(|at| match *row.columns()[at].type_() {
+                                Type::INT8 => row.get::<_, Option<i64>>(at).map_or(Value::Null, Value::Int),
+                                _ => row.get::<_, Option<String>>(at).map_or(Value::Null, Value::Text),
+                            })
+                            .collect()
+                    })
+                    .collect()
+            }
+            Self::MariaDb(conn) => {
+                let rows: Vec<mysql_async::Row> =
+                    conn.exec(&rendered.sql, mysql_params(&bound)).await.unwrap();
+                rows.into_iter().map(mysql_row).collect()
+            }
+        }
+    }
+
+    /// The rows of a query, sorted.
+    pub(crate) async fn rows(&mut self, select: &str) -> Vec<Vec<Value>> {
+        let mut rows = match self {
+            Self::Sqlite(conn) => sqlite_rows(conn, select, &[]),
+            Self::Postgres(client) => {
+                let rows =
+                    client.query(select, &[]).await.unwrap_or_else(|error| panic!("{select}: {error:?}"));
+                rows.iter()
+                    .map(|row| {
+                        (0..row.len())
+                            .map(|at| match *row.columns()[at].type_() {
+                                Type::INT8 => row.get::<_, Option<i64>>(at).map_or(Value::Null, Value::Int),
+                                _ => row.get::<_, Option<String>>(at).map_or(Value::Null, Value::Text),
+                            })
+                            .collect()
+                    })
+                    .collect()
+            }
+            Self::MariaDb(conn) => {
+                let rows: Vec<mysql_async::Row> =
+                    conn.exec(select, ()).await.unwrap_or_else(|error| panic!("{select}: {error}"));
+                rows.into_iter().map(mysql_row).collect()
+            }
+        };
+        rows.sort();
+        rows
+    }
+}
+
+fn sqlite_rows(conn: &rusqlite::Connection, sql: &str, params: &[Value]) -> Vec<Vec<Value>> {
+    let mut statement = conn.prepare(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let count = statement.column_count();
+    let rows = statement.query_map(rusqlite::params_from_iter(params.iter().map(sqlite_value)), |row| {
+        (0..count)
+            .map(|at| {
+                Ok(match row.get(at)? {
+                    rusqlite::types::Value::Null => Value::Null,
+                    rusqlite::types::Value::Integer(value) => Value::Int(value),
+                    rusqlite::types::Value::Text(value) => Value::Text(value),
+                    other => panic!("no test has {other:?}"),
+                })
+            })
+            .collect::<rusqlite::Result<Vec<_>>>()
+    });
+    rows.unwrap().collect::<rusqlite::Result<_>>().unwrap()
+}
+
+fn sqlite_value(value: &Value) -> rusqlite::types::Value {
+    match value {
+        Value::Null => rusqlite::types::Value::Null,
+        Value::Int(value) => rusqlite::types::Value::Integer(*value),
+        Value::Text(value) => rusqlite::types::Value::Text(value.clone()),
+    }
+}
+
+fn sqlite_fault(error: &rusqlite::Error) -> Fault {
+    match error.sqlite_error().map(|error| error.extended_code) {
+        Some(2067 | 1555) => Fault::Unique,
+        Some(code) if code & 0xff == 5 => Fault::Again,
+        _ => Fault::Other(error.to_string()),
+    }
+}
+
+fn postgres_fault(error: &tokio_postgres::Error) -> Fault {
+    match error.code().map(tokio_postgres::error::SqlState::code) {
+        Some("23505") => Fault::Unique,
+        Some("40001" | "40P01") => Fault::Again,
+        _ => Fault::Other(format!("{error:?}")),
+    }
+}
+
+fn mysql_fault(error: &mysql_async::Error) -> Fault {
+    match error {
+        mysql_async::Error::Server(server) if server.code == 1062 => Fault::Unique,
+        mysql_async::Error::Server(server) if server.code == 1690 && server.message.contains(OTHER_ROW) => {
+            Fault::Unique
+        }
+        mysql_async::Error::Server(server) if server.code == 1213 || server.code == 1020 => Fault::Again,
+        _ => Fault::Other(error.to_string()),
+    }
+}
+
+fn mysql_params(values: &[Value]) -> mysql_async::Params {
+    let values: Vec<mysql_async::Value> = values
+        .iter()
+        .map(|value| match value {
+            Value::Null => mysql_async::Value::NULL,
+            Value::Int(value) => mysql_async::Value::Int(*value),
+            Value::Text(value) => mysql_async::Value::Bytes(value.clone().into_bytes()),
+        })
+        .collect();
+    if values.is_empty() { mysql_async::Params::Empty } else { mysql_async::Params::Positional(values) }
+}
+
+fn mysql_row(row: mysql_async::Row) -> Vec<Value> {
+    row.unwrap()
+        .into_iter()
+        .map(|value| match value {
+            mysql_async::Value::NULL => Value::Null,
+            mysql_async::Value::Int(value) => Value::Int(value),
+            mysql_async::Value::Bytes(value) => Value::Text(String::from_utf8(value).unwrap()),
+            other => panic!("no test has {other:?}"),
+        })
+        .collect()
+}
+
+impl ToSql for Value {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut bytes::BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(value) if *ty == Type::INT4 => i32::try_from(*value)?.to_sql(ty, out),
+            Self::Int(value) => value.to_sql(ty, out),
+            Self::Text(value) => value.to_sql(ty, out),
+        }
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        matches!(*ty, Type::INT4 | Type::INT8 | Type::TEXT | Type::VARCHAR)
+    }
+
+    to_sql_checked!();
+}
+
+/// An upsert of rows of parameters, numbered one after the other.
+pub(crate) fn upsert(table: &str, columns: &[&str], rows: usize, key: &[&str], action: Action) -> Upsert {
+    let mut number = 0;
+    let mut row = || {
+        let values = columns.iter().map(|_| {
+            number += 1;
+            Expr::param(number)
+        });
+        values.collect::<Vec<_>>()
+    };
+    Upsert {
+        table: TableName { schema: None, name: table.to_owned() },
+        columns: owned(columns),
+        rows: Rows::Values((0..rows).map(|_| row()).collect()),
+        key: owned(key),
+        action,
+        returning: Vec::new(),
+    }
+}
+
+pub(crate) fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+pub(crate) fn set(column: &str, value: Expr) -> Assignment {
+    Assignment { column: column.to_owned(), value }
+}
