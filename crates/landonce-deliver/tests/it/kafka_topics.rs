@@ -123,7 +123,7 @@ async fn a_broker_that_is_gone_speaks_for_all_messages_within_the_time_limit() {
     let mut broker = Broker::start(&["crew"]);
     let topic = open(&spec(broker.address(), "500ms"));
     hand(&topic, &[parcel(1, "{}")]).await;
-    broker.stop();
+    broker.kill();
     let begun = Instant::now();
     let answers = hand(&topic, &[parcel(2, "{}"), parcel(3, "{}")]).await;
     assert!(begun.elapsed() <= topic.limit(), "{:?}", begun.elapsed());

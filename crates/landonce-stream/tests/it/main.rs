@@ -10,6 +10,8 @@ mod jetstream;
 #[cfg(feature = "kafka")]
 mod kafka;
 #[cfg(feature = "kafka")]
+mod kafka_killed;
+#[cfg(feature = "kafka")]
 mod kafka_places;
 #[cfg(feature = "kafka")]
 mod kafka_records;
