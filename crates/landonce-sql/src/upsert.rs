@@ -78,6 +78,21 @@ impl Expr {
         Self(vec![Piece::Sql(sql.into())])
     }
 
+    /// The column of the row that is there differs from that of the row which comes; two NULLs don't differ.
+    ///
+    /// As a condition on *all* columns that change it keeps an equal row from being written on PostgreSQL and SQLite. MariaDB and MySQL
+    /// write no equal row anyhow, and refuse a condition on more than one column that changes.
+    pub fn differs(column: &str) -> Self {
+        let [before, between, behind] = Each::distinct(true).map(Piece::Each);
+        Self(vec![
+            before,
+            Piece::Stored(column.to_owned()),
+            between,
+            Piece::Incoming(column.to_owned()),
+            behind,
+        ])
+    }
+
     /// This, and that behind it.
     #[must_use]
     pub fn then(mut self, other: Self) -> Self {
@@ -117,4 +132,21 @@ pub struct Each {
     pub sqlite: Option<String>,
     /// MariaDB's and MySQL's.
     pub mysql: Option<String>,
+}
+
+impl Each {
+    /// What stands before, between and behind two values that are (not) the same, where two NULLs are. SQLite says so with IS since ever.
+    pub(crate) fn distinct(is_distinct: bool) -> [Self; 3] {
+        let each = |postgres: &str, sqlite: &str, mysql: &str| Self {
+            what: "IS DISTINCT FROM".to_owned(),
+            postgres: Some(postgres.to_owned()),
+            sqlite: Some(sqlite.to_owned()),
+            mysql: Some(mysql.to_owned()),
+        };
+        if is_distinct {
+            [each("", "", "NOT ("), each(" IS DISTINCT FROM ", " IS NOT ", " <=> "), each("", "", ")")]
+        } else {
+            [each("", "", "("), each(" IS NOT DISTINCT FROM ", " IS ", " <=> "), each("", "", ")")]
+        }
+    }
 }

@@ -234,22 +234,13 @@ impl Speller<'_> {
         self.expr(right)
     }
 
-    /// Two NULLs are the same. SQLite says so with IS since ever.
     fn is_distinct(&mut self, left: &ast::Expr, right: &ast::Expr, is_distinct: bool) -> Result<(), Refused> {
-        let word = if is_distinct { " IS DISTINCT FROM " } else { " IS NOT DISTINCT FROM " };
-        let each = |postgres: &str, sqlite: &str, mysql: &str| {
-            Piece::Each(Each {
-                what: String::new(),
-                postgres: Some(postgres.to_owned()),
-                sqlite: Some(sqlite.to_owned()),
-                mysql: Some(mysql.to_owned()),
-            })
-        };
-        self.out.push(each("", "", if is_distinct { "NOT (" } else { "(" }));
+        let [before, between, behind] = Each::distinct(is_distinct).map(Piece::Each);
+        self.out.push(before);
         self.expr(left)?;
-        self.out.push(each(word, if is_distinct { " IS NOT " } else { " IS " }, " <=> "));
+        self.out.push(between);
         self.expr(right)?;
-        self.out.push(each("", "", ")"));
+        self.out.push(behind);
         Ok(())
     }
 

@@ -105,6 +105,22 @@ async fn a_condition_lets_the_newer_row_in_only() {
 }
 
 #[tokio::test]
+async fn an_equal_row_isnt_written_and_a_null_is_equal_to_a_null() {
+    let mut world = World::with_accounts().await;
+    let action = Action::Update {
+        set: vec![set("note", Expr::incoming("note"))],
+        only_if: Some(Expr::differs("note")),
+    };
+    let upsert = upsert("account", &["tenant", "code", "note"], 1, &KEY, action);
+    let row = |note: Value| vec![text("t"), text("a"), note];
+    world.run(&upsert, &row(Value::Null)).await;
+    assert_eq!(world.run(&upsert, &row(Value::Null)).await, all(Wrote::Nothing));
+    assert_eq!(world.run(&upsert, &row(text("x"))).await, inserted_or(Wrote::Written, Wrote::Changed));
+    assert_eq!(world.run(&upsert, &row(text("x"))).await, all(Wrote::Nothing));
+    assert_eq!(world.run(&upsert, &row(Value::Null)).await, inserted_or(Wrote::Written, Wrote::Changed));
+}
+
+#[tokio::test]
 async fn every_assignment_sees_the_old_row_in_whatever_order_they_stand() {
     let mut world = World::with_accounts().await;
     let chain = |turned: bool| {
