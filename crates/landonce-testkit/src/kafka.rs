@@ -85,11 +85,7 @@ impl Broker {
         Self::start_on(None, Some(bucket.into()), topics)
     }
 
-    fn start_on(
-        address: Option<&str>,
-        bucket: Option<Vec<(&'static str, String)>>,
-        topics: &[&str],
-    ) -> Self {
+    fn start_on(address: Option<&str>, bucket: Option<Vec<(&'static str, String)>>, topics: &[&str]) -> Self {
         let advertised = address.map(str::to_owned);
         for _ in 0..10 {
             let port = TcpListener::bind(("127.0.0.1", 0)).and_then(|free| free.local_addr());
@@ -217,8 +213,7 @@ fn launch(
 ) -> Option<Child> {
     let python = python();
     let port = address.rsplit(':').next().unwrap_or_default();
-    let engine =
-        bucket.map_or_else(|| "memory://tansu/".to_owned(), |_| format!("s3://{}/", s3::BUCKET));
+    let engine = bucket.map_or_else(|| "memory://tansu/".to_owned(), |_| format!("s3://{}/", s3::BUCKET));
     let mut process = Command::new(&python)
         .args(["-c", SERVER, port, &format!("tcp://{}", advertised.unwrap_or(address)), &engine])
         .args(topics)
